@@ -1,0 +1,105 @@
+// Package api holds the HTTP manners that every answer of ours shares:
+// handlers that return an error, problem documents, request ids.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"bstein.dev/hux/hux"
+)
+
+// Handler answers a request or returns why it did not. A returned error must
+// come before the first byte of an answer.
+type Handler func(w http.ResponseWriter, r *http.Request) error
+
+// ServeHTTP runs h and turns its error into a problem document.
+func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := h(w, r); err != nil {
+		WriteError(w, r, err)
+	}
+}
+
+type requestIDKey struct{}
+
+// WithRequestID puts a request's id into its context.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// RequestID is the id that WithRequestID put into ctx, or "".
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// JSON answers with v as JSON, never stored and never transformed on the way.
+func JSON(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store, no-transform")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that left is no error of ours
+	return nil
+}
+
+// WriteError answers with err as a problem document (RFC 9457,
+// hux.error.v1). An error that is no *hux.Error is logged and shown as
+// internal_error; a 5xx is logged once, here.
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	var e *hux.Error
+	if !errors.As(err, &e) {
+		e = hux.Errorf(hux.InternalError, "Something went wrong on our side; the request id names it in the log.").Because(err)
+	}
+	status := e.Code.Status()
+	id := RequestID(r.Context())
+	if status >= 500 || e.Cause != nil {
+		level := slog.LevelWarn
+		if status == http.StatusInternalServerError {
+			level = slog.LevelError
+		}
+		slog.LogAttrs(r.Context(), level, "request failed",
+			slog.String("request_id", id), slog.String("code", string(e.Code)), slog.Any("cause", e.Cause))
+	}
+	problem := map[string]any{}
+	for k, v := range e.Members {
+		problem[k] = v
+	}
+	problem["schema"] = "hux.error.v1"
+	problem["type"] = "about:blank"
+	problem["title"] = http.StatusText(status)
+	problem["status"] = status
+	problem["code"] = e.Code
+	problem["request_id"] = id
+	problem["retryable"] = e.RetryAfter > 0
+	if e.Detail != "" {
+		problem["detail"] = e.Detail
+	}
+	h := w.Header()
+	if e.RetryAfter > 0 {
+		problem["retry_after_ms"] = e.RetryAfter.Milliseconds()
+		h.Set("Retry-After", RetryAfter(e.RetryAfter))
+	}
+	body, _ := json.Marshal(problem) // strings and numbers only
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store, no-transform")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// RetryAfter writes d in whole seconds, at least one, as Retry-After wants it.
+func RetryAfter(d time.Duration) string {
+	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
+}

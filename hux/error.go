@@ -1,0 +1,127 @@
+package hux
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Code is the machine-readable name of an error, stable across releases.
+type Code string
+
+// The codes that the router answers with. The status of each is in
+// codeStatus; contracts 2.5 lists them, and the last group is the router's
+// own, for what happens before a request reaches the API.
+const (
+	BadRequest           Code = "bad_request"
+	InvalidJSON          Code = "invalid_json"
+	BadIdentity          Code = "bad_identity"
+	Unauthenticated      Code = "unauthenticated"
+	HumanRequired        Code = "human_required"
+	AgentRequired        Code = "agent_required"
+	SurfaceForbidden     Code = "surface_forbidden"
+	ConsoleRequired      Code = "console_required"
+	PolicyDenied         Code = "policy_denied"
+	NotFound             Code = "not_found"
+	FeatureDisabled      Code = "feature_disabled"
+	MethodNotAllowed     Code = "method_not_allowed"
+	NotAcceptable        Code = "not_acceptable"
+	UnsupportedMediaType Code = "unsupported_media_type"
+	TooLarge             Code = "too_large"
+	RateLimited          Code = "rate_limited"
+	InternalError        Code = "internal_error"
+	StoreCorrupt         Code = "store_corrupt"
+	StoreBusy            Code = "store_busy"
+	QuotaExceeded        Code = "quota_exceeded"
+
+	CrossOrigin       Code = "cross_origin"
+	OperatorRequired  Code = "operator_required"
+	Misdirected       Code = "misdirected_request"
+	PathDenied        Code = "path_denied"
+	NoSlot            Code = "no_slot"
+	SlotBusy          Code = "slot_busy"
+	SlotDown          Code = "slot_down"
+	SlotTimeout       Code = "slot_timeout"
+	SlotRefused       Code = "slot_refused_identity"
+	SignInUnavailable Code = "sign_in_unavailable"
+	InvalidTransition Code = "invalid_transition"
+)
+
+var codeStatus = map[Code]int{
+	BadRequest:           http.StatusBadRequest,
+	InvalidJSON:          http.StatusBadRequest,
+	BadIdentity:          http.StatusBadRequest,
+	Unauthenticated:      http.StatusUnauthorized,
+	HumanRequired:        http.StatusForbidden,
+	AgentRequired:        http.StatusForbidden,
+	SurfaceForbidden:     http.StatusForbidden,
+	ConsoleRequired:      http.StatusForbidden,
+	PolicyDenied:         http.StatusForbidden,
+	NotFound:             http.StatusNotFound,
+	FeatureDisabled:      http.StatusNotFound,
+	MethodNotAllowed:     http.StatusMethodNotAllowed,
+	NotAcceptable:        http.StatusNotAcceptable,
+	UnsupportedMediaType: http.StatusUnsupportedMediaType,
+	InvalidTransition:    http.StatusConflict,
+	TooLarge:             http.StatusRequestEntityTooLarge,
+	RateLimited:          http.StatusTooManyRequests,
+	InternalError:        http.StatusInternalServerError,
+	StoreCorrupt:         http.StatusInternalServerError,
+	StoreBusy:            http.StatusServiceUnavailable,
+	QuotaExceeded:        http.StatusInsufficientStorage,
+
+	CrossOrigin:       http.StatusForbidden,
+	OperatorRequired:  http.StatusForbidden,
+	Misdirected:       http.StatusMisdirectedRequest,
+	PathDenied:        http.StatusForbidden,
+	NoSlot:            http.StatusServiceUnavailable,
+	SlotBusy:          http.StatusServiceUnavailable,
+	SlotDown:          http.StatusBadGateway,
+	SlotTimeout:       http.StatusGatewayTimeout,
+	SlotRefused:       http.StatusBadGateway,
+	SignInUnavailable: http.StatusServiceUnavailable,
+}
+
+// Status is the HTTP status that goes with c; 500 for a code not in the table.
+func (c Code) Status() int {
+	if s, ok := codeStatus[c]; ok {
+		return s
+	}
+	return http.StatusInternalServerError
+}
+
+// Error is an error that may be shown: its code and detail are safe for the
+// person who caused it. The cause, if any, is for the log alone.
+type Error struct {
+	Code       Code
+	Detail     string         // one sentence that says what to do; never content, paths or secrets
+	RetryAfter time.Duration  // how long to wait before trying again; 0 where trying again is no use
+	Members    map[string]any // what the code's problem document carries besides (contracts 2.5)
+	Cause      error
+}
+
+// Errorf makes an Error with a detail in the manner of fmt.Sprintf.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Because gives e a cause, for the log.
+func (e *Error) Because(cause error) *Error { e.Cause = cause; return e }
+
+// After says when trying again may help.
+func (e *Error) After(d time.Duration) *Error { e.RetryAfter = d; return e }
+
+// Error describes e for the log.
+func (e *Error) Error() string {
+	s := string(e.Code)
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	if e.Cause != nil {
+		s += ": " + e.Cause.Error()
+	}
+	return s
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Cause }

@@ -1,0 +1,251 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Source is where settings come from: Args win over Environ, which wins over
+// the file that Args or Environ name, which wins over Defaults, which win over
+// the table's own.
+type Source struct {
+	Args     []string          // command line after the command's name
+	Environ  []string          // as os.Environ gives it
+	Defaults map[string]string // by key
+}
+
+// Load reads and validates the configuration. It reports every problem it
+// finds, not the first alone; warnings are about what works but costs
+// something. The flag package's ErrHelp means that help was asked for.
+func Load(src Source) (c *Config, warnings []string, problems []Problem, err error) {
+	l := loader{config: &Config{}, where: map[string]string{}}
+	args := flag.NewFlagSet("hux", flag.ContinueOnError)
+	args.Usage = func() {}
+	args.SetOutput(discard{})
+	file := args.String("config", "", "configuration file, YAML")
+	values := map[string]*string{}
+	for _, o := range Options {
+		if !o.Secret { // a command line is no place for a secret: everybody on the machine can read it
+			values[o.Key] = args.String(o.FlagName(), "", o.Usage)
+		}
+	}
+	if err := args.Parse(src.Args); err != nil {
+		return nil, nil, nil, err
+	}
+	if args.NArg() > 0 {
+		return nil, nil, nil, fmt.Errorf("unexpected argument %q", args.Arg(0))
+	}
+	env := map[string]string{}
+	for _, kv := range src.Environ {
+		k, v, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(k, "HUX_") {
+			env[k] = v
+		}
+		// Kubernetes sets the one; our image, like podman and systemd, the other.
+		l.container = l.container || k == "KUBERNETES_SERVICE_HOST" || k == "container"
+	}
+	if *file == "" {
+		*file = env["HUX_CONFIG"]
+	}
+
+	for _, o := range Options {
+		v := o.Default
+		if d, ok := src.Defaults[o.Key]; ok {
+			v = d
+		}
+		l.set(o, "", v)
+	}
+	if *file != "" {
+		l.readFile(*file)
+	}
+	l.readEnv(env)
+	given := map[string]bool{}
+	args.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for _, o := range Options {
+		if given[o.FlagName()] {
+			l.set(o, "--"+o.FlagName(), *values[o.Key])
+		}
+	}
+	if len(l.problems) == 0 {
+		l.validate()
+	}
+	return l.config, l.warnings, l.problems, nil
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+type loader struct {
+	config    *Config
+	container bool
+	where     map[string]string // by key: what set it last
+	warnings  []string
+	problems  []Problem
+}
+
+func (l *loader) set(o Option, where, value string) {
+	if where != "" {
+		l.where[o.Key] = where
+	}
+	if err := o.set(l.config, value); err != nil {
+		l.problem(where, o.Key, err.Error())
+	}
+}
+
+func (l *loader) problem(where, key, reason string) {
+	l.problems = append(l.problems, Problem{Where: where, Key: key, Reason: reason})
+}
+
+func (l *loader) readEnv(env map[string]string) {
+	known := map[string]bool{"HUX_CONFIG": true}
+	for _, o := range Options {
+		name := o.Env()
+		known[name] = true
+		v, ok := env[name]
+		if o.Secret {
+			known[name+"_FILE"] = true
+			if path, fromFile := env[name+"_FILE"]; fromFile {
+				if ok {
+					l.problem(name, o.Key, "is set beside "+name+"_FILE; keep one")
+				}
+				content, err := os.ReadFile(path)
+				if err != nil {
+					l.problem(name+"_FILE", o.Key, "can't be read: "+reason(err))
+					continue
+				}
+				name, v, ok = name+"_FILE", strings.TrimRight(string(content), "\r\n"), true
+			}
+		}
+		if ok {
+			l.set(o, name, v)
+		}
+	}
+	for name := range env {
+		if !known[name] {
+			l.warnings = append(l.warnings, name+" is no setting of hux and is ignored")
+		}
+	}
+	slices.Sort(l.warnings)
+}
+
+// reason is an I/O error without the path, which the setting names already.
+func reason(err error) string {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err.Error()
+	}
+	return err.Error()
+}
+
+func (l *loader) readFile(path string) {
+	name := filepath.Base(path)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		l.problem(name, "config", "can't be read: "+reason(err))
+		return
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(content, &doc); err != nil {
+		where := name
+		if m := regexp.MustCompile(`line (\d+)`).FindStringSubmatch(err.Error()); m != nil {
+			where += ":" + m[1]
+		}
+		l.problem(where, "config", "is no valid YAML")
+		return
+	}
+	if len(doc.Content) == 0 {
+		return
+	}
+	root := doc.Content[0]
+	if root.Kind != yaml.MappingNode {
+		l.problem(fmt.Sprintf("%s:%d", name, root.Line), "config", "must be a list of key: value lines")
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		where := fmt.Sprintf("%s:%d", name, key.Line)
+		j := slices.IndexFunc(Options, func(o Option) bool { return o.Key == key.Value })
+		switch {
+		case j < 0:
+			l.problem(where, key.Value, "is no setting of hux"+nearest(key.Value))
+		case seen[key.Value]:
+			l.problem(where, key.Value, "stands twice")
+		case key.Value == "slots" && value.Kind == yaml.SequenceNode:
+			l.where["slots"] = where
+			l.readSlots(name, value)
+		case value.Kind == yaml.SequenceNode:
+			var parts []string
+			for _, n := range value.Content {
+				parts = append(parts, n.Value)
+			}
+			l.set(Options[j], where, strings.Join(parts, ","))
+		case value.Kind == yaml.ScalarNode:
+			v := value.Value
+			if value.Tag == "!!null" {
+				v = ""
+			}
+			l.set(Options[j], where, v)
+		default:
+			l.problem(where, key.Value, "must be a single value or a list")
+		}
+		seen[key.Value] = true
+	}
+}
+
+// nearest suggests the setting that a misspelt one most likely means.
+func nearest(key string) string {
+	for _, o := range Options {
+		if strings.ReplaceAll(o.Key, "_", "") == strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key)) {
+			return "; do you mean " + o.Key + "?"
+		}
+	}
+	return ""
+}
+
+func (l *loader) readSlots(name string, list *yaml.Node) {
+	l.config.Slots = nil
+	for _, item := range list.Content {
+		where := fmt.Sprintf("%s:%d", name, item.Line)
+		if item.Kind != yaml.MappingNode {
+			l.problem(where, "slots", "each slot must be {id, url, members}")
+			continue
+		}
+		var id, base string
+		var members []string
+		for i := 0; i+1 < len(item.Content); i += 2 {
+			key, value := item.Content[i], item.Content[i+1]
+			switch key.Value {
+			case "id":
+				id = value.Value
+			case "url":
+				base = value.Value
+			case "members":
+				if value.Kind != yaml.SequenceNode {
+					l.problem(fmt.Sprintf("%s:%d", name, key.Line), "slots", "members must be a list of user ids")
+				}
+				for _, n := range value.Content {
+					members = append(members, n.Value)
+				}
+			default:
+				l.problem(fmt.Sprintf("%s:%d", name, key.Line), "slots", key.Value+" is no setting of a slot")
+			}
+		}
+		s, err := newSlot(id, base, members)
+		if err != nil {
+			l.problem(where, "slots", err.Error())
+			continue
+		}
+		l.config.Slots = append(l.config.Slots, s)
+	}
+}

@@ -1,0 +1,148 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"bstein.dev/hux/hux"
+)
+
+var slotID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+func newSlot(id, base string, members []string) (Slot, error) {
+	if !slotID.MatchString(id) {
+		return Slot{}, errors.New("a slot's id must be 1 to 63 lower-case letters, digits and dashes")
+	}
+	u, err := parseBase(base)
+	if err != nil {
+		return Slot{}, fmt.Errorf("slot %s: url %w", id, err)
+	}
+	for _, m := range members {
+		if !hux.User(m).Valid() {
+			return Slot{}, fmt.Errorf("slot %s: a member is named by the user id that hux shows, usr_…, not by name or e-mail", id)
+		}
+	}
+	return Slot{ID: id, URL: u, Members: members}, nil
+}
+
+func (l *loader) validate() {
+	c := l.config
+	require := func(key string, missing bool) {
+		if missing {
+			l.problem(l.where[key], key, "is required")
+		}
+	}
+	require("public_url", c.PublicURL == nil)
+	require("oidc_issuer", c.OIDCIssuer == "")
+	require("oidc_client_id", c.OIDCClientID == "")
+	require("key", c.Key == nil)
+	require("data", c.Data == "")
+	require("slots", len(c.Slots) == 0)
+
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		l.problem(l.where["tls_cert"], "tls_cert", "and tls_key go together")
+	}
+	for key, path := range map[string]string{"tls_cert": c.TLSCert, "tls_key": c.TLSKey, "rules_file": c.RulesFile} {
+		if path != "" {
+			if _, err := os.Stat(path); err != nil {
+				l.problem(l.where[key], key, "can't be read: "+reason(err))
+			}
+		}
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		l.problem(l.where["listen"], "listen", "must be host:port, such as 127.0.0.1:8080 or :8080")
+	}
+	for key, v := range map[string]string{"oidc_issuer": c.OIDCIssuer, "oidc_internal_url": c.OIDCInternalURL} {
+		if u, err := url.Parse(v); v != "" && (err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "") {
+			l.problem(l.where[key], key, "must be a URL such as https://sso.example.org/realms/hux")
+		}
+	}
+	l.validateOrigins()
+	l.validateSlots()
+	if c.SessionIdle > c.SessionAbsolute {
+		l.problem(l.where["session_idle"], "session_idle", "must not be longer than session_absolute")
+	}
+	if !strings.HasPrefix(c.SlotHealthPath, "/") {
+		l.problem(l.where["slot_health_path"], "slot_health_path", "must begin with /")
+	}
+	if l.container && c.ImageDigest == "" {
+		l.problem("", "image_digest", "is required in a container: set HUX_IMAGE_DIGEST from the field that pins the image")
+	}
+}
+
+func (l *loader) validateOrigins() {
+	c := l.config
+	if c.PublicURL == nil {
+		return
+	}
+	if plainHTTP(c.PublicURL) {
+		l.warnings = append(l.warnings, "public_url is plain http: sessions can be read on the way; use https anywhere but on localhost")
+	}
+	if c.ConsoleURL == nil {
+		l.warnings = append(l.warnings, "console_url is not set, so everything is on one origin: a script in the WebUI's page could decide what only a person may")
+		return
+	}
+	switch {
+	case c.ConsoleURL.Host == c.PublicURL.Host:
+		l.problem(l.where["console_url"], "console_url", "must be another host name than public_url's; leave it out for one origin")
+	case c.ConsoleURL.Scheme != c.PublicURL.Scheme:
+		l.problem(l.where["console_url"], "console_url", "must have the same scheme as public_url")
+	case !sameSite(c.ConsoleURL.Hostname(), c.PublicURL.Hostname()):
+		l.problem(l.where["console_url"], "console_url", "must share a parent domain with public_url, such as chat.example.org and hux.example.org")
+	}
+	for _, h := range c.APIHosts {
+		if h == c.PublicURL.Hostname() || h == c.ConsoleURL.Hostname() {
+			l.problem(l.where["api_hosts"], "api_hosts", h+" is the host of public_url or console_url already")
+		}
+	}
+}
+
+func plainHTTP(u *url.URL) bool {
+	h := u.Hostname()
+	return u.Scheme == "http" && h != "localhost" && h != "127.0.0.1" && !strings.HasSuffix(h, ".localhost")
+}
+
+// sameSite asks for a shared parent of at least two labels. The public suffix
+// list would say more, but would age inside the binary; a browser still
+// decides by its own.
+func sameSite(a, b string) bool {
+	parent := func(h string) string {
+		_, p, _ := strings.Cut(h, ".")
+		return p
+	}
+	for _, shared := range []string{parent(a), parent(b), a, b} {
+		inside := func(h string) bool { return h == shared || strings.HasSuffix(h, "."+shared) }
+		if strings.Contains(shared, ".") && inside(a) && inside(b) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *loader) validateSlots() {
+	ids, urls, members := map[string]bool{}, map[string]string{}, map[string]string{}
+	for _, s := range l.config.Slots {
+		if ids[s.ID] {
+			l.problem(l.where["slots"], "slots", "slot "+s.ID+" stands twice")
+		}
+		ids[s.ID] = true
+		if other, ok := urls[s.URL.String()]; ok {
+			l.problem(l.where["slots"], "slots", fmt.Sprintf("slots %s and %s have one url: two tenants would share a WebUI", other, s.ID))
+		}
+		urls[s.URL.String()] = s.ID
+		for _, m := range s.Members {
+			if other, ok := members[m]; ok {
+				l.problem(l.where["slots"], "slots", fmt.Sprintf("%s is a member of slot %s and of slot %s", m, other, s.ID))
+			}
+			members[m] = s.ID
+		}
+		if ip := net.ParseIP(s.URL.Hostname()); ip != nil && ip.IsLoopback() || s.URL.Hostname() == "localhost" {
+			l.warnings = append(l.warnings, "slot "+s.ID+" is on loopback: its WebUI trusts every process of this machine")
+		}
+	}
+}

@@ -1,0 +1,185 @@
+// The realm alone: what deploy/keycloak/realm.json promises, with a small
+// server in the place of hux.
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { after, before, describe, test } from 'node:test';
+import { launchChromium } from '../lib/chromium.mjs';
+import { freePort, request, until } from '../lib/hux.mjs';
+import { startKeycloak } from './keycloak.mjs';
+import { claims, fillIn, header, proofKey, serviceToken, token } from './tokens.mjs';
+
+describe('the realm', () => {
+  /** @type {import('./keycloak.mjs').Keycloak} */ let keycloak;
+  /** @type {import('playwright-core').Browser} */ let browser;
+  /** @type {http.Server} */ let server;
+  /** @type {{url: URL, body: string}[]} */ const received = [];
+  let consoleURL = '';
+  let callback = '';
+  let secret = '';
+
+  before(async () => {
+    const port = await freePort();
+    consoleURL = `http://console.hux.localhost:${port}`;
+    callback = `${consoleURL}/hux/auth/callback`;
+    server = http.createServer((req, res) => {
+      let body = '';
+      req.on('data', (chunk) => { body += chunk; });
+      req.on('end', () => {
+        received.push({ url: new URL(req.url ?? '/', consoleURL), body });
+        res.end('received');
+      });
+    });
+    await new Promise((resolve) => server.listen(port, '127.0.0.1', () => resolve(undefined)));
+    [keycloak, browser] = await Promise.all([
+      startKeycloak({ consoleURL, internalURL: `http://127.0.0.1:${port}`, say: (text) => console.log(text) }),
+      launchChromium(),
+    ]);
+    secret = await keycloak.admin.secret('hux');
+  });
+
+  after(async () => {
+    await browser?.close();
+    server?.close();
+    server?.closeAllConnections();
+    await keycloak?.remove();
+  });
+
+  /** @param {Record<string, string>} [fields] further ones; an empty one is left out */
+  const authorizeURL = (fields = {}) => {
+    const url = new URL(`${keycloak.issuer}/protocol/openid-connect/auth`);
+    const all = {
+      client_id: 'hux', redirect_uri: callback, response_type: 'code', scope: 'openid profile',
+      state: 'a-state', nonce: 'a-nonce', code_challenge: proofKey().challenge, code_challenge_method: 'S256', ...fields,
+    };
+    for (const [name, value] of Object.entries(all)) if (value) url.searchParams.set(name, value);
+    return url;
+  };
+
+  /** Signs a user in on the real page, and redeems the code. @param {string} username */
+  const signIn = async (username) => {
+    const { verifier, challenge } = proofKey();
+    const context = await browser.newContext();
+    try {
+      const page = await context.newPage();
+      await page.goto(authorizeURL({ code_challenge: challenge }).href);
+      await fillIn(page, username);
+      await page.waitForURL(`${callback}?**`);
+      const back = new URL(page.url()).searchParams;
+      assert.equal(back.get('state'), 'a-state');
+      assert.equal(back.get('iss'), keycloak.issuer);
+      const answer = await token(keycloak, {
+        grant_type: 'authorization_code', code: back.get('code') ?? '', redirect_uri: callback,
+        client_id: 'hux', client_secret: secret, code_verifier: verifier,
+      });
+      assert.equal(answer.status, 200, answer.text);
+      return answer.json();
+    } finally {
+      await context.close();
+    }
+  };
+
+  /** @param {string} refreshToken */
+  const refresh = (refreshToken) => token(keycloak, {
+    grant_type: 'refresh_token', refresh_token: refreshToken, client_id: 'hux', client_secret: secret,
+  });
+
+  test('an imported client gets a secret of its own', async () => {
+    const worker = await keycloak.admin.secret('hux-worker');
+    for (const made of [secret, worker]) assert.match(made, /^[A-Za-z0-9_-]{32,}$/);
+    assert.notEqual(secret, worker);
+  });
+
+  test('its documents name the public issuer, and the address they were asked at for programs', async () => {
+    const document = (await request(`${keycloak.internal}/realms/hux/.well-known/openid-configuration`)).json();
+    assert.equal(document.issuer, keycloak.issuer);
+    assert.ok(document.authorization_endpoint.startsWith(keycloak.issuer));
+    assert.ok(document.end_session_endpoint.startsWith(keycloak.issuer));
+    for (const name of ['token_endpoint', 'userinfo_endpoint', 'jwks_uri']) {
+      assert.ok(document[name].startsWith(keycloak.internal), `${name} is ${document[name]}`);
+    }
+  });
+
+  test('a sign-in yields the tokens that hux needs and nothing more', async () => {
+    const { access_token: access, id_token: id } = await signIn('alice');
+    const [a, i] = [claims(access), claims(id)];
+    assert.equal(header(access).alg, 'RS256');
+    assert.equal(a.iss, keycloak.issuer);
+    assert.equal(a.typ, 'Bearer');
+    assert.equal(a.azp, 'hux');
+    assert.ok([a.aud].flat().includes('hux'), `aud is ${a.aud}`);
+    assert.ok(a.sub, 'the basic scope gives a subject');
+    assert.equal(a.realm_access, undefined, 'alice has no role');
+    assert.equal(a.resource_access, undefined);
+    assert.equal(i.typ, 'ID');
+    assert.equal(i.aud, 'hux');
+    assert.equal(i.nonce, 'a-nonce');
+    assert.equal(i.sub, a.sub);
+    assert.equal(i.sid, a.sid);
+    assert.equal(i.preferred_username, 'alice');
+    for (const each of [a, i]) assert.equal(each.email, undefined);
+  });
+
+  test('roles of hux are in the access token', async () => {
+    assert.deepEqual(claims((await signIn('olga')).access_token).realm_access, { roles: ['hux-operator'] });
+  });
+
+  test('a refresh token works once', async () => {
+    const { refresh_token: first } = await signIn('bob');
+    const second = await refresh(first);
+    assert.equal(second.status, 200, second.text);
+    assert.equal((await refresh(first)).json().error, 'invalid_grant');
+  });
+
+  for (const [what, fields] of /** @type {[string, Record<string, string>][]} */ ([
+    ['without PKCE', { code_challenge: '', code_challenge_method: '' }],
+    ['with a plain challenge', { code_challenge_method: 'plain' }],
+    ['for an implicit token', { response_type: 'token id_token' }],
+  ])) {
+    test(`a sign-in ${what} is refused`, async () => {
+      const answer = await request(authorizeURL(fields));
+      assert.equal(answer.status, 302, answer.text);
+      assert.match(answer.headers.location ?? '', /[?#&]error=/);
+      assert.doesNotMatch(answer.headers.location ?? '', /[?#&](code|access_token)=/);
+    });
+  }
+
+  for (const uri of ['/hux/auth/callback/x', '/', '.evil.example/hux/auth/callback']) {
+    test(`redirect to ${uri} is refused`, async () => {
+      assert.equal((await request(authorizeURL({ redirect_uri: consoleURL + uri }))).status, 400);
+    });
+  }
+
+  test('passwords are taken on the sign-in page only', async () => {
+    const answer = await token(keycloak, {
+      grant_type: 'password', username: 'alice', password: 'alice-in-the-tests', client_id: 'hux', client_secret: secret,
+    });
+    assert.equal(answer.json().error, 'unauthorized_client');
+  });
+
+  test("the worker's token is a bearer token for hux with the worker's role", async () => {
+    const worker = claims(await serviceToken(keycloak, 'hux-worker'));
+    assert.equal(worker.iss, keycloak.issuer);
+    assert.equal(worker.typ, 'Bearer');
+    assert.equal(worker.azp, 'hux-worker');
+    assert.ok([worker.aud].flat().includes('hux'), `aud is ${worker.aud}`);
+    assert.deepEqual(worker.realm_access, { roles: ['hux-worker'] });
+  });
+
+  test('a session that is ended at Keycloak is told to hux', async () => {
+    const { id_token: id, refresh_token: old } = await signIn('alice');
+    const { sid, sub } = claims(id);
+    await keycloak.admin.logout('alice');
+    const logout = await until(() => received
+      .filter(({ url }) => url.pathname === '/hux/auth/backchannel')
+      .map(({ body }) => new URLSearchParams(body).get('logout_token') ?? '')
+      .find((each) => claims(each).sid === sid), { what: "the back-channel logout of alice's session" });
+    const told = claims(logout);
+    assert.equal(told.iss, keycloak.issuer);
+    assert.equal(told.aud, 'hux');
+    assert.equal(told.sub, sub);
+    assert.equal(told.nonce, undefined);
+    assert.ok(told.jti);
+    assert.deepEqual(told.events['http://schemas.openid.net/event/backchannel-logout'], {});
+    assert.equal((await refresh(old)).json().error, 'invalid_grant');
+  });
+});

@@ -1,0 +1,292 @@
+// The bridge: one button in the WebUI's title bar, and a panel that frames a
+// page of the console. It is a module, so nothing of it is global, and every
+// entry from outside is guarded: it may fail, the WebUI's page may not.
+//
+// Between this page and the framed one go small objects {hux: 1, type: …},
+// sent to the exact origin and taken only from it and from that very window:
+//   frame → page  ready            the frame listens
+//                 close            Escape was pressed in it
+//   page → frame  theme            {dark, fontSize, vars} as the WebUI has them
+// Nothing secret is ever among them.
+
+const FRAME_TIMEOUT = 5_000; // ms for the frame to say that it is ready
+const POLL_EVERY = 30_000; // ms between two looks at the connection
+const POLL_SLOWEST = 120_000; // ms, when it keeps failing
+const FETCH_TIMEOUT = 10_000; // ms
+
+/** The WebUI's custom properties that the framed page may take over. */
+const THEME_VARS = [
+  '--bg', '--sidebar', '--surface', '--text', '--muted', '--border', '--border2',
+  '--accent', '--accent-hover', '--accent-bg', '--accent-bg-strong', '--accent-text',
+  '--input-bg', '--hover-bg', '--error', '--success', '--warning', '--info',
+  '--focus-ring', '--font-ui', '--font-mono',
+];
+
+/** @typedef {'starting' | 'live' | 'reconnecting' | 'offline' | 'slot-down' | 'signed-out'} State */
+
+/** @type {Record<State, string>} */
+const STATE_TEXT = {
+  starting: 'connecting',
+  live: 'connected',
+  reconnecting: 'reconnecting',
+  offline: 'offline',
+  'slot-down': 'your slot does not answer',
+  'signed-out': 'signed out',
+};
+
+/**
+ * Wraps a callback so that what it throws stays here.
+ *
+ * @template {any[]} A
+ * @param {(...args: A) => void} callback
+ * @returns {(...args: A) => void}
+ */
+function guarded(callback) {
+  return (...args) => {
+    try {
+      callback(...args);
+    } catch (error) {
+      console.warn('hux bridge:', error);
+    }
+  };
+}
+
+/**
+ * Makes an element.
+ *
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Record<string, string>} attributes
+ * @param {(Node | string)[]} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+/** The button, which finds its place again whenever the page moves it out. */
+class Button {
+  /** @param {() => void} onPress */
+  constructor(onPress) {
+    this.dot = element('span', { class: 'hux-dot', 'aria-hidden': 'true' });
+    this.text = element('span', { class: 'hux-sr' });
+    this.root = element(
+      'button',
+      {
+        type: 'button',
+        class: 'hux-button',
+        title: 'HUX panel',
+        'aria-expanded': 'false',
+        'aria-controls': 'hux-panel',
+      },
+      this.dot,
+      element('span', { class: 'hux-name' }, 'HUX'),
+      this.text,
+    );
+    this.root.addEventListener('click', guarded(onPress));
+    this.observer = new MutationObserver(guarded(() => this.place()));
+    this.show('starting');
+    this.place();
+  }
+
+  /** @param {State} state */
+  show(state) {
+    this.dot.dataset.state = state;
+    this.text.textContent = ` panel, ${STATE_TEXT[state]}`;
+  }
+
+  /** Puts the button into the title bar, else into a corner of the window. */
+  place() {
+    const bar = document.querySelector('header.app-titlebar');
+    const home = bar && bar.getClientRects().length > 0 ? bar : document.body;
+    if (this.root.parentNode !== home) {
+      home.append(this.root);
+      this.root.classList.toggle('hux-in-corner', home === document.body);
+      // Beside a centred title the button floats, so that it moves nothing.
+      this.root.classList.toggle('hux-afloat', home === bar && getComputedStyle(home).position !== 'static');
+    }
+    // Only the few elements whose children matter: a transcript that grows
+    // costs nothing.
+    this.observer.disconnect();
+    for (const parent of new Set([document.body, bar, bar?.parentElement])) {
+      if (parent) this.observer.observe(parent, { childList: true });
+    }
+  }
+}
+
+/** The panel with the framed page, made anew at each opening. */
+class Panel {
+  /**
+   * @param {string} origin  of the console
+   * @param {Button} button
+   */
+  constructor(origin, button) {
+    this.origin = origin;
+    this.button = button;
+    /** @type {HTMLIFrameElement | null} */
+    this.frame = null;
+    this.timer = 0;
+
+    this.closer = element('button', { type: 'button', class: 'hux-close', 'aria-label': 'Close' }, '×');
+    this.closer.addEventListener('click', guarded(() => this.close()));
+    this.body = element('div', { class: 'hux-body' });
+    this.root = element(
+      'aside',
+      { id: 'hux-panel', class: 'hux-panel', role: 'dialog', 'aria-label': 'HUX panel', hidden: '' },
+      element('div', { class: 'hux-bar' }, element('span', { class: 'hux-title' }, 'HUX'), this.closer),
+      this.body,
+    );
+    this.root.addEventListener('keydown', guarded((event) => {
+      if (event.key !== 'Escape') return;
+      event.stopPropagation(); // it closes the panel and stops no answer
+      this.close();
+    }));
+    window.addEventListener('message', guarded((event) => this.receive(event)));
+    new MutationObserver(guarded(() => this.sendTheme())).observe(document.documentElement, {
+      attributes: true,
+      attributeFilter: ['class', 'style', 'data-skin', 'data-font-size'],
+    });
+  }
+
+  get isOpen() {
+    return !this.root.hidden;
+  }
+
+  toggle() {
+    if (this.isOpen) this.close();
+    else this.open();
+  }
+
+  open() {
+    if (!this.root.isConnected) document.body.append(this.root);
+    const frame = element('iframe', {
+      class: 'hux-frame hux-waiting',
+      title: 'HUX: who you are and how you are connected',
+      src: `${this.origin}/hux/api/ui/panel`,
+    });
+    this.body.replaceChildren(element('p', { class: 'hux-note', role: 'status' }, 'Loading…'), frame);
+    this.frame = frame;
+    this.timer = setTimeout(guarded(() => this.giveUp()), FRAME_TIMEOUT);
+    this.root.hidden = false;
+    this.button.root.setAttribute('aria-expanded', 'true');
+    this.closer.focus();
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.frame = null;
+    this.body.replaceChildren();
+    this.root.hidden = true;
+    this.button.root.setAttribute('aria-expanded', 'false');
+    this.button.root.focus();
+  }
+
+  /** The frame did not answer: a browser, policy or network keeps it away. */
+  giveUp() {
+    const link = element('a', { href: `${this.origin}/hux/api/ui/`, target: '_blank', rel: 'noopener' }, 'Open the console');
+    const note = element('p', { class: 'hux-note', role: 'status' }, 'The panel can’t be shown in this page. ', link);
+    this.body.querySelector('.hux-note')?.replaceWith(note);
+  }
+
+  /** @param {MessageEvent} event */
+  receive(event) {
+    const source = this.frame?.contentWindow;
+    if (!source || event.source !== source || event.origin !== this.origin) return;
+    if (event.data?.hux !== 1) return;
+    switch (event.data.type) {
+      case 'ready':
+        clearTimeout(this.timer);
+        this.body.querySelector('.hux-note')?.remove();
+        this.frame?.classList.remove('hux-waiting');
+        this.sendTheme();
+        break;
+      case 'close':
+        this.close();
+        break;
+    }
+  }
+
+  sendTheme() {
+    const target = this.frame?.contentWindow;
+    if (!target || this.frame?.classList.contains('hux-waiting')) return;
+    const style = getComputedStyle(document.body);
+    /** @type {Record<string, string>} */
+    const vars = {};
+    for (const name of THEME_VARS) {
+      const value = style.getPropertyValue(name).trim();
+      if (value) vars[name] = value;
+    }
+    target.postMessage(
+      {
+        hux: 1,
+        type: 'theme',
+        dark: document.documentElement.classList.contains('dark'),
+        fontSize: getComputedStyle(document.documentElement).fontSize,
+        vars,
+      },
+      this.origin,
+    );
+  }
+}
+
+/**
+ * Asks the router how things stand, now and then while the page is visible.
+ *
+ * @param {(state: State) => void} show
+ */
+function watch(show) {
+  let wait = POLL_EVERY;
+  let timer = 0;
+  let running = false;
+
+  const look = async () => {
+    clearTimeout(timer);
+    if (running || document.hidden) return;
+    running = true;
+    const state = await connection();
+    running = false;
+    show(state);
+    wait = state === 'reconnecting' ? Math.min(wait * 2, POLL_SLOWEST) : POLL_EVERY;
+    timer = setTimeout(look, wait);
+  };
+  const now = () => {
+    wait = POLL_EVERY;
+    void look();
+  };
+  window.addEventListener('online', now);
+  window.addEventListener('offline', guarded(() => show('offline')));
+  document.addEventListener('visibilitychange', now);
+  now();
+}
+
+/** @returns {Promise<State>} */
+async function connection() {
+  if (!navigator.onLine) return 'offline';
+  try {
+    const answer = await fetch('/hux/api/me', {
+      cache: 'no-store',
+      headers: { Accept: 'application/json' },
+      signal: AbortSignal.timeout(FETCH_TIMEOUT),
+    });
+    if (answer.status === 401) return 'signed-out';
+    if (!answer.ok) return 'reconnecting';
+    const me = await answer.json();
+    return me?.tenant?.state === 'down' ? 'slot-down' : 'live';
+  } catch {
+    return navigator.onLine ? 'reconnecting' : 'offline';
+  }
+}
+
+guarded(() => {
+  const origin = document.querySelector('script[data-hux-console]')?.getAttribute('data-hux-console');
+  if (!origin || !document.body || document.querySelector('.hux-button')) return;
+  const button = new Button(() => panel.toggle());
+  const panel = new Panel(origin, button);
+  watch(guarded((state) => {
+    button.show(state);
+    button.place();
+  }));
+})();

@@ -1,0 +1,72 @@
+// What our pages ask the router, and the shapes it answers with.
+
+/**
+ * GET /hux/api/me
+ *
+ * @typedef {object} Me
+ * @property {string} user     usr_…
+ * @property {string} name     what to call the person
+ * @property {string[]} roles
+ * @property {{kind: string, id: string}} actor
+ * @property {'chat' | 'console' | 'api'} site
+ * @property {{id: string, slot: string, state: 'up' | 'down' | 'unknown'} | null} tenant  null: no slot
+ * @property {{signed_in_at: string, expires_at: string} | null} session
+ * @property {string} chat_url
+ * @property {string} console_url
+ * @property {string} version
+ */
+
+/**
+ * GET /hux/api/status, for operators
+ *
+ * @typedef {object} Status
+ * @property {string} version
+ * @property {{id: string, state: string, members: string[], tenant: string, checked_at: string}[]} slots
+ * @property {{free: number, total: number}} pool
+ * @property {string[]} findings
+ * @property {string[]} warnings
+ * @property {{ready: boolean}} provider
+ */
+
+/**
+ * GET /hux/v1/capabilities, as far as it is shown
+ *
+ * @typedef {object} Capabilities
+ * @property {string} contract_version
+ * @property {Record<string, {enabled: boolean, listed: boolean, depends_on: string[], blocked_by: string[]}>} flags
+ */
+
+const TIMEOUT = 10_000; // ms
+
+/** An answer that is no success; message is what the router said about it. */
+export class Refused extends Error {
+  /**
+   * @param {number} status
+   * @param {string} message
+   */
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * Sends a request and returns the JSON of its answer, or null for none.
+ *
+ * @param {string} path
+ * @param {{method?: string, body?: unknown}} [options]
+ * @returns {Promise<any>}
+ * @throws {Refused} for a status other than 2xx; TypeError or a DOMException when nothing answered
+ */
+export async function ask(path, { method = 'GET', body } = {}) {
+  const answer = await fetch(path, {
+    method,
+    cache: 'no-store',
+    headers: { Accept: 'application/json', ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+    body: body === undefined ? undefined : JSON.stringify(body),
+    signal: AbortSignal.timeout(TIMEOUT),
+  });
+  if (answer.ok) return answer.status === 204 ? null : answer.json();
+  const problem = await answer.json().catch(() => ({}));
+  throw new Refused(answer.status, typeof problem.detail === 'string' ? problem.detail : `The router answered ${answer.status}.`);
+}

@@ -1,0 +1,56 @@
+// A framed page's side of the bridge: it says that it listens, takes the
+// WebUI's theme, and passes Escape on. Messages are taken only from the chat
+// origin and from the window that frames us, and only values that can be
+// nothing but a colour, a list of fonts or a size are used.
+
+const COLOUR = /^[a-z0-9#%(),./\s+-]{1,96}$/i;
+const INDIRECT = /(var|env|attr|url|image)\s*\(/i;
+const FONTS = /^[\w\s"',-]{1,240}$/;
+const PIXELS = /^(1[1-9]|2[0-4])(\.\d{1,4})?px$/;
+
+const COLOUR_VARS = [
+  '--bg', '--sidebar', '--surface', '--text', '--muted', '--border', '--border2',
+  '--accent', '--accent-hover', '--accent-bg', '--accent-bg-strong', '--accent-text',
+  '--input-bg', '--hover-bg', '--error', '--success', '--warning', '--info', '--focus-ring',
+];
+const FONT_VARS = ['--font-ui', '--font-mono'];
+
+/** Joins the bridge of the page that frames this one. */
+export function joinBridge() {
+  const chat = document.documentElement.dataset.chat;
+  if (!chat || window.parent === window) return;
+
+  window.addEventListener('message', (event) => {
+    if (event.origin !== chat || event.source !== window.parent) return;
+    if (event.data?.hux === 1 && event.data.type === 'theme') applyTheme(event.data);
+  });
+  window.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') window.parent.postMessage({ hux: 1, type: 'close' }, chat);
+  });
+  window.parent.postMessage({ hux: 1, type: 'ready' }, chat);
+}
+
+/** @param {{dark?: unknown, fontSize?: unknown, vars?: unknown}} theme */
+function applyTheme({ dark, fontSize, vars }) {
+  const root = document.documentElement;
+  root.dataset.theme = dark === true ? 'dark' : 'light';
+  const values = vars !== null && typeof vars === 'object' ? /** @type {Record<string, unknown>} */ (vars) : {};
+  for (const name of COLOUR_VARS) set(name, values[name], isColour);
+  for (const name of FONT_VARS) set(name, values[name], (text) => FONTS.test(text));
+  set('font-size', fontSize, (text) => PIXELS.test(text));
+
+  /**
+   * @param {string} name
+   * @param {unknown} value
+   * @param {(text: string) => boolean} valid
+   */
+  function set(name, value, valid) {
+    if (typeof value === 'string' && valid(value)) root.style.setProperty(name, value);
+    else root.style.removeProperty(name);
+  }
+}
+
+/** @param {string} text */
+function isColour(text) {
+  return COLOUR.test(text) && !INDIRECT.test(text) && CSS.supports('color', text);
+}

@@ -1,0 +1,145 @@
+package bridge_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"bstein.dev/hux/bridge"
+)
+
+var allPages = []bridge.Page{
+	bridge.Home, bridge.Panel, bridge.SignOut, bridge.SignedOut, bridge.Status,
+	bridge.NoSlot, bridge.SlotDown, bridge.Failure,
+}
+
+// write renders a page of a console at console.example.org, or of one origin
+// if console is "".
+func write(t *testing.T, console string, status int, page bridge.Page, facts bridge.Facts) *http.Response {
+	t.Helper()
+	o := bridge.PagesOptions{
+		ChatURL: mustURL(t, "https://chat.example.org/"),
+		SignOut: []*url.URL{mustURL(t, "https://login.example.org/realms/x")},
+	}
+	if console != "" {
+		o.ConsoleURL = mustURL(t, console)
+	}
+	pages, err := bridge.NewPages(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	pages.Write(w, httptest.NewRequest("GET", "/", nil), status, page, facts)
+	return w.Result()
+}
+
+func text(t *testing.T, res *http.Response) string {
+	t.Helper()
+	var b strings.Builder
+	if err := res.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(b.String(), "\r\n\r\n")
+	return body
+}
+
+func TestPagesHeaders(t *testing.T) {
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'self' https://chat.example.org https://login.example.org; frame-ancestors "
+	for _, page := range allPages {
+		res := write(t, "https://hux.example.org", 418, page, bridge.Facts{})
+		if res.StatusCode != 418 {
+			t.Errorf("%s: status %d", page, res.StatusCode)
+		}
+		framers, frameOptions := "'none'", "DENY"
+		if page == bridge.Panel {
+			framers, frameOptions = "https://chat.example.org", ""
+		}
+		for name, want := range map[string]string{
+			"Content-Security-Policy": policy + framers,
+			"X-Frame-Options":         frameOptions,
+			"Cache-Control":           "no-store, no-transform",
+			"Content-Type":            "text/html; charset=utf-8",
+			"Referrer-Policy":         "same-origin",
+			"X-Content-Type-Options":  "nosniff",
+		} {
+			if got := res.Header.Get(name); got != want {
+				t.Errorf("%s: %s: %q, want %q", page, name, got, want)
+			}
+		}
+		if want := strconv.Itoa(len(text(t, res))); res.Header.Get("Content-Length") != want {
+			t.Errorf("%s: Content-Length %s, want %s", page, res.Header.Get("Content-Length"), want)
+		}
+	}
+}
+
+// What the policy forbids would fail silently in a browser, so no page may
+// hold it; and every asset that a page names must be served.
+func TestPagesMarkup(t *testing.T) {
+	server := httptest.NewServer(bridge.Handler())
+	defer server.Close()
+	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(?:\s[^>]*)?>[^<]|javascript:`)
+	asset := regexp.MustCompile(`(?:href|src)="(/hux/bridge/[^"]+)"`)
+	for _, page := range allPages {
+		html := text(t, write(t, "https://hux.example.org", 200, page, bridge.Facts{User: "usr_0123456789abcdef"}))
+		if m := inline.FindString(html); m != "" {
+			t.Errorf("%s: inline %q", page, m)
+		}
+		for _, want := range []string{"<!doctype html>", `<html lang="en"`, "<title>", "<h1"} {
+			if !strings.Contains(html, want) {
+				t.Errorf("%s: no %s", page, want)
+			}
+		}
+		assets := asset.FindAllStringSubmatch(html, -1)
+		if len(assets) == 0 {
+			t.Errorf("%s: no assets", page)
+		}
+		for _, m := range assets {
+			if res, _ := get(t, server, "GET", m[1], nil); res.StatusCode != 200 {
+				t.Errorf("%s: %s: status %d", page, m[1], res.StatusCode)
+			}
+		}
+	}
+}
+
+func TestPagesEscape(t *testing.T) {
+	const evil = `"><script>alert(1)</script>'`
+	for _, page := range allPages {
+		html := text(t, write(t, "https://hux.example.org", 500, page, bridge.Facts{User: evil, Detail: evil, RequestID: evil}))
+		if strings.Contains(html, "<script>alert") {
+			t.Errorf("%s: not escaped:\n%s", page, html)
+		}
+	}
+	for page, facts := range map[bridge.Page]bridge.Facts{
+		bridge.NoSlot:   {User: "usr_0123456789abcdef", Detail: "The pool is empty."},
+		bridge.SlotDown: {Detail: "The pool is empty."},
+		bridge.Failure:  {Detail: "The pool is empty.", RequestID: "req-1"},
+	} {
+		html := text(t, write(t, "https://hux.example.org", 503, page, facts))
+		for _, want := range []string{facts.User, facts.Detail, facts.RequestID} {
+			if !strings.Contains(html, want) {
+				t.Errorf("%s: no %q", page, want)
+			}
+		}
+	}
+}
+
+func TestPagesOneOrigin(t *testing.T) {
+	res := write(t, "", 200, bridge.Panel, bridge.Facts{})
+	if got := res.Header.Get("Content-Security-Policy"); !strings.HasSuffix(got, "frame-ancestors https://chat.example.org") {
+		t.Errorf("policy %q", got)
+	}
+	if html := text(t, res); !strings.Contains(html, `data-console="https://chat.example.org"`) {
+		t.Errorf("links lead elsewhere:\n%s", html)
+	}
+}
+
+func TestPagesUnknown(t *testing.T) {
+	if res := write(t, "", 200, "none", bridge.Facts{}); res.StatusCode != http.StatusInternalServerError {
+		t.Errorf("status %d, want 500", res.StatusCode)
+	}
+}

@@ -31,7 +31,6 @@ const (
 // Facts is what a page is told by the server; each shows what it has a place
 // for. Everything is shown as text.
 type Facts struct {
-	User      string // NoSlot: the user's own id, to give to an operator
 	Detail    string // NoSlot, SlotDown, Failure: one sentence for the user
 	RequestID string // Failure: names the request in the log
 }

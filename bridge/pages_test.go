@@ -85,7 +85,7 @@ func TestPagesMarkup(t *testing.T) {
 	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(?:\s[^>]*)?>[^<]|javascript:`)
 	asset := regexp.MustCompile(`(?:href|src)="(/hux/bridge/[^"]+)"`)
 	for _, page := range allPages {
-		html := text(t, write(t, "https://hux.example.org", 200, page, bridge.Facts{User: "usr_0123456789abcdef"}))
+		html := text(t, write(t, "https://hux.example.org", 200, page, bridge.Facts{}))
 		if m := inline.FindString(html); m != "" {
 			t.Errorf("%s: inline %q", page, m)
 		}
@@ -109,18 +109,18 @@ func TestPagesMarkup(t *testing.T) {
 func TestPagesEscape(t *testing.T) {
 	const evil = `"><script>alert(1)</script>'`
 	for _, page := range allPages {
-		html := text(t, write(t, "https://hux.example.org", 500, page, bridge.Facts{User: evil, Detail: evil, RequestID: evil}))
+		html := text(t, write(t, "https://hux.example.org", 500, page, bridge.Facts{Detail: evil, RequestID: evil}))
 		if strings.Contains(html, "<script>alert") {
 			t.Errorf("%s: not escaped:\n%s", page, html)
 		}
 	}
 	for page, facts := range map[bridge.Page]bridge.Facts{
-		bridge.NoSlot:   {User: "usr_0123456789abcdef", Detail: "The pool is empty."},
+		bridge.NoSlot:   {Detail: "The pool is empty."},
 		bridge.SlotDown: {Detail: "The pool is empty."},
 		bridge.Failure:  {Detail: "The pool is empty.", RequestID: "req-1"},
 	} {
 		html := text(t, write(t, "https://hux.example.org", 503, page, facts))
-		for _, want := range []string{facts.User, facts.Detail, facts.RequestID} {
+		for _, want := range []string{facts.Detail, facts.RequestID} {
 			if !strings.Contains(html, want) {
 				t.Errorf("%s: no %q", page, want)
 			}

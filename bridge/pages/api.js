@@ -21,11 +21,22 @@
  *
  * @typedef {object} Status
  * @property {string} version
- * @property {{id: string, state: string, members: string[], tenant: string, checked_at: string}[]} slots
+ * @property {Slot[]} slots
  * @property {{free: number, total: number}} pool
- * @property {string[]} findings
- * @property {string[]} warnings
+ * @property {string[] | null} findings
+ * @property {string[] | null} warnings
  * @property {{ready: boolean}} provider
+ */
+
+/**
+ * @typedef {object} Slot
+ * @property {string} id
+ * @property {'up' | 'down' | 'unknown'} state
+ * @property {string | null} checked_at
+ * @property {boolean} pool        claimed at a first sign-in
+ * @property {'free' | 'assigned' | 'freed'} assignment  freed: waits until its WebUI is emptied
+ * @property {string} [tenant]
+ * @property {string[] | null} members
  */
 
 /**

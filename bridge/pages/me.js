@@ -5,8 +5,8 @@ import { follow, showConnection } from './follow.js';
 
 /** @typedef {import('./api.js').Me} Me */
 
-/** @type {Record<string, string>} */
-const SLOT_TEXT = { up: 'Running', down: 'Not answering', unknown: 'Not looked at yet' };
+/** What to say of a slot's state. @type {Record<string, string>} */
+export const SLOT_TEXT = { up: 'Running', down: 'Not answering', unknown: 'Not looked at yet' };
 
 /**
  * Follows /hux/api/me and fills the page's section with it.
@@ -48,8 +48,10 @@ function showMe(me) {
     state.dataset.state = me.tenant?.state ?? '';
     state.textContent = me.tenant ? (SLOT_TEXT[me.tenant.state] ?? me.tenant.state) : '';
   }
-  row('session', me.session !== null);
-  fact('session', me.session ? `${moment(me.session.signed_in_at)}, until ${moment(me.session.expires_at)} at the latest` : '');
+  row('since', me.session !== null);
+  row('until', me.session !== null);
+  fact('since', me.session ? moment(me.session.signed_in_at) : '');
+  fact('until', me.session ? `${moment(me.session.expires_at)} at the latest` : '');
 }
 
 /**

@@ -1,12 +1,11 @@
 // The operators' page: slots, what the self-check found, warnings.
 
 import { follow, showConnection } from './follow.js';
-import { fact, moment, shortened } from './me.js';
+import { fact, moment, shortened, SLOT_TEXT } from './me.js';
 
 /** @typedef {import('./api.js').Status} Status */
 
-/** @type {Record<string, string>} */
-const STATE_TEXT = { up: 'Running', down: 'Not answering', unknown: 'Not looked at yet' };
+const ASSIGNMENT_TEXT = { free: 'Free', assigned: '', freed: 'Freed, to be emptied' };
 
 follow('/hux/api/status', (state, /** @type {Status | undefined} */ status, refused) => {
   showConnection(state);
@@ -51,14 +50,14 @@ function list(name, texts, none) {
   document.querySelector(`[data-list="${name}"]`)?.replaceChildren(...items);
 }
 
-/** @param {Status['slots'][number]} slot */
+/** @param {import('./api.js').Slot} slot */
 function slotRow(slot) {
   const row = document.createElement('tr');
   const pill = document.createElement('span');
   pill.className = 'pill';
   pill.dataset.state = slot.state;
-  pill.textContent = STATE_TEXT[slot.state] ?? slot.state;
-  const tenant = cell(slot.tenant ? shortened(slot.tenant) : 'Free');
+  pill.textContent = SLOT_TEXT[slot.state] ?? slot.state;
+  const tenant = cell(slot.tenant ? shortened(slot.tenant) : (ASSIGNMENT_TEXT[slot.assignment] ?? slot.assignment));
   if (slot.tenant) tenant.title = slot.tenant;
   else tenant.className = 'muted';
   const members = cell((slot.members ?? []).map(shortened).join(', ') || 'Nobody');

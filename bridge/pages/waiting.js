@@ -3,6 +3,7 @@
 
 import { copyButton } from './copy.js';
 import { follow } from './follow.js';
+import { fact } from './me.js';
 
 const EVERY = 4_000; // ms between two looks
 // What /hux/api/me says may lag behind, or wait for a visit itself (a slot of
@@ -13,7 +14,7 @@ const AT_LEAST = 3_000; // ms that a page stays, so that two parts that disagree
 const waitsForSlot = document.querySelector('[data-waiting="slot"]') !== null;
 const since = Date.now();
 
-const user = document.querySelector('[data-fact="user"]')?.textContent ?? '';
+let user = '';
 copyButton(() => user);
 
 follow(
@@ -25,6 +26,7 @@ follow(
       location.reload();
       return;
     }
+    if (me && !user) showUser(me.user);
     const progress = document.querySelector('[data-progress]');
     if (!progress) return;
     progress.textContent =
@@ -35,3 +37,12 @@ follow(
   },
   { every: EVERY },
 );
+
+/** @param {string} id */
+function showUser(id) {
+  user = id;
+  const place = document.querySelector('[data-id]');
+  if (!(place instanceof HTMLElement)) return;
+  fact('user', id);
+  place.hidden = false;
+}

@@ -1,0 +1,107 @@
+package identity
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// cookieNames are the cookies of one site. Where the browser takes Secure
+// cookies they carry the __Host- prefix, so that no other host can set them.
+type cookieNames struct {
+	session string // the handle of the session on this site
+	flow    string // what a sign-in under way is bound to
+	last    string // a keyed hash of who signed in here last
+	secure  bool
+}
+
+const (
+	secretLength = 26 // of newSecret
+	lastLifetime = 400 * 24 * time.Hour
+)
+
+// namesFor names the cookies of the site at u. Browsers count *.localhost as
+// secure over plain HTTP too.
+func namesFor(u *url.URL, site string) cookieNames {
+	host := strings.ToLower(u.Hostname())
+	n := cookieNames{session: "hux_" + site, flow: "hux_flow", last: "hux_last"}
+	n.secure = u.Scheme == "https" || host == "localhost" || strings.HasSuffix(host, ".localhost")
+	if n.secure {
+		n.session, n.flow, n.last = "__Host-"+n.session, "__Host-"+n.flow, "__Host-"+n.last
+	}
+	return n
+}
+
+func (s *Service) names(site Site) cookieNames {
+	if site == Chat {
+		return s.chatNames
+	}
+	return s.consoleNames
+}
+
+// cookie finds the one cookie of that name in Cookie header lines. One that
+// comes twice is not found: at most one of the two is ours.
+func cookie(lines []string, name string) (value string, ok bool) {
+	if name == "" {
+		return "", false
+	}
+	for _, line := range lines {
+		for line != "" {
+			var pair string
+			pair, line, _ = strings.Cut(line, ";")
+			pair = strings.Trim(pair, " \t")
+			if len(pair) > len(name) && pair[len(name)] == '=' && pair[:len(name)] == name {
+				if ok {
+					return "", false
+				}
+				value, ok = pair[len(name)+1:], true
+			}
+		}
+	}
+	return value, ok
+}
+
+// cookiesWith lists the names of cookies that start with prefix.
+func cookiesWith(lines []string, prefix string) []string {
+	var names []string
+	for _, line := range lines {
+		for line != "" {
+			var pair string
+			pair, line, _ = strings.Cut(line, ";")
+			name, _, ok := strings.Cut(strings.Trim(pair, " \t"), "=")
+			if ok && strings.HasPrefix(name, prefix) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// set sets a cookie for life; clearing is a negative life.
+func (n cookieNames) set(w http.ResponseWriter, name, value string, life time.Duration) {
+	maxAge := int(life.Seconds())
+	if life < 0 {
+		maxAge = -1
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: name, Value: value, Path: "/", MaxAge: maxAge,
+		Secure: n.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// signedIn marks the browser as user's on site. Where another one was the
+// last, what the browser keeps of theirs goes: never its cookies, since that
+// would take the sibling host's too.
+func (s *Service) signedIn(w http.ResponseWriter, r *http.Request, site Site, user string) {
+	n := s.names(site)
+	mark := s.keyedHash("last user "+string(site), user)[:32]
+	if last, ok := cookie(r.Header["Cookie"], n.last); ok && last != mark {
+		clearSiteData(w)
+	}
+	n.set(w, n.last, mark, lastLifetime)
+}
+
+func clearSiteData(w http.ResponseWriter) {
+	w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
+}

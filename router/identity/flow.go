@@ -1,0 +1,259 @@
+package identity
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"bstein.dev/hux/hux"
+)
+
+const (
+	flowLifetime = 10 * time.Minute // to sign in at the provider
+	flowsAtOnce  = 4                // in one browser: a sign-in in each of some tabs
+)
+
+// signInFlow is a sign-in under way, in a sealed cookie of the console host.
+// Its cookie is named after the state, so that tabs do not disturb each other.
+type signInFlow struct {
+	State    string    `json:"s"`
+	Nonce    string    `json:"n"`
+	Verifier string    `json:"v"`
+	Next     string    `json:"x"`
+	Chat     string    `json:"c,omitempty"` // hash of the chat host's flow cookie; "" to stay on the console
+	Started  time.Time `json:"t"`
+}
+
+func (s *Service) flowCookie(state string) string {
+	return s.consoleNames.flow + "_" + secretHash(state)[:8]
+}
+
+// signIn (console) sends the browser to the provider, or straight back if it
+// is signed in already.
+func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	flow, ok := single(q, "flow")
+	if !ok || (flow != "" && (s.chat == nil || !isHash(flow))) {
+		return hux.Errorf(hux.BadRequest, "This link to sign in is damaged. Open the page again that you came from.")
+	}
+	next, _ := single(q, "next")
+	next = CheckNext(next)
+	sess, err := s.sessionOf(r, Console)
+	if err != nil {
+		return err
+	}
+	if sess != nil {
+		id, err := s.renewed(r.Context(), sess)
+		if err != nil {
+			return err
+		}
+		if id != nil {
+			return s.handOver(w, r, sess, flow, next)
+		}
+	}
+	if wait, ok := s.startLimit.take(addrKey(s.o.ClientAddr(r))); !ok {
+		s.metrics.signIns.WithLabelValues("limited").Inc()
+		return hux.Errorf(hux.RateLimited, "Too many sign-ins from your network. Wait a little.").After(wait)
+	}
+	e, err := s.provider.ready()
+	if err != nil {
+		s.metrics.signIns.WithLabelValues("unavailable").Inc()
+		return err
+	}
+	f := signInFlow{newSecret(), newSecret(), oauth2.GenerateVerifier(), next, flow, s.now().UTC()}
+	name := s.flowCookie(f.State)
+	sealed, err := s.flows.Encode(name, f)
+	if err != nil {
+		return err
+	}
+	if old := cookiesWith(r.Header["Cookie"], s.consoleNames.flow+"_"); len(old) >= flowsAtOnce {
+		for _, n := range old {
+			s.consoleNames.set(w, n, "", -1)
+		}
+	}
+	s.consoleNames.set(w, name, sealed, flowLifetime)
+	redirect(w, e.oauth.AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)))
+	return nil
+}
+
+// callback (console, the only redirect_uri) takes the provider's answer. The
+// state is checked first: a code that another browser asked for is not even
+// redeemed.
+func (s *Service) callback(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	for name, values := range q {
+		if len(values) > 1 && slices.Contains([]string{"state", "code", "iss", "error"}, name) {
+			return s.refuse("refused", errStrange)
+		}
+	}
+	f, ok := s.takeFlow(w, r, q.Get("state"))
+	if !ok {
+		return s.refuse("refused", errStrange)
+	}
+	e, err := s.provider.ready()
+	if err != nil {
+		return s.refuse("unavailable", err)
+	}
+	if iss := q.Get("iss"); (iss != "" || e.sendsIss) && iss != s.o.Issuer { // RFC 9207
+		return s.refuse("refused", errStrange)
+	}
+	switch q.Get("error") {
+	case "":
+	case "access_denied":
+		return s.refuse("denied", hux.Errorf(hux.PolicyDenied, "The sign-in was cancelled or not allowed."))
+	default: // among them temporarily_unavailable, when the login page was left open for too long
+		return s.refuse("unavailable", signInUnavailable(errors.New("the provider answered with an error")))
+	}
+	ctx := oidc.ClientContext(r.Context(), s.provider.client)
+	token, err := e.oauth.Exchange(ctx, q.Get("code"), oauth2.VerifierOption(f.Verifier))
+	if err != nil {
+		var answer *oauth2.RetrieveError
+		if errors.As(err, &answer) && answer.Response.StatusCode < http.StatusInternalServerError && answer.ErrorCode == "invalid_grant" {
+			return s.refuse("refused", errStrange)
+		}
+		return s.refuse("unavailable", signInUnavailable(errors.New(safeCause(err))))
+	}
+	return s.finish(w, r, e, f, token)
+}
+
+var errStrange = hux.Errorf(hux.BadRequest, "This sign-in was not begun in this browser, or it took too long. Begin again.")
+
+// refuse counts a sign-in that ends here.
+func (s *Service) refuse(outcome string, err error) error {
+	s.metrics.signIns.WithLabelValues(outcome).Inc()
+	return err
+}
+
+// takeFlow finds the sign-in that state belongs to in this browser, and takes
+// its cookie away: it is good once.
+func (s *Service) takeFlow(w http.ResponseWriter, r *http.Request, state string) (f signInFlow, ok bool) {
+	if len(state) != secretLength {
+		return f, false
+	}
+	name := s.flowCookie(state)
+	sealed, ok := cookie(r.Header["Cookie"], name)
+	if !ok {
+		return f, false
+	}
+	s.consoleNames.set(w, name, "", -1)
+	if err := s.flows.Decode(name, sealed, &f); err != nil {
+		return f, false
+	}
+	fresh := s.now().Sub(f.Started) < flowLifetime
+	return f, fresh && subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) == 1
+}
+
+// idClaims is what we check of an ID token besides what go-oidc does.
+type idClaims struct {
+	Azp       string  `json:"azp"`
+	Sid       string  `json:"sid"`
+	AuthTime  float64 `json:"auth_time"`
+	Name      string  `json:"name"`
+	Preferred string  `json:"preferred_username"`
+}
+
+// checkIDToken verifies an ID token of the code flow (OpenID Connect Core
+// 3.1.3.7).
+func (s *Service) checkIDToken(ctx context.Context, e *endpoints, raw, nonce, accessToken string) (*oidc.IDToken, idClaims, error) {
+	token, err := checked(ctx, e.idTokens.Verify, raw)
+	if err != nil {
+		return nil, idClaims{}, err
+	}
+	c, err := claimsOf[idClaims](token)
+	if err != nil {
+		return nil, c, err
+	}
+	why := ""
+	switch {
+	case subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(nonce)) != 1:
+		why = "nonce"
+	case c.Azp != s.o.ClientID && (c.Azp != "" || len(token.Audience) > 1):
+		why = "azp"
+	case !validSubject(token.Subject):
+		why = "sub"
+	case token.IssuedAt.After(s.now().Add(s.o.ClockSkew)):
+		why = "iat"
+	case token.AccessTokenHash != "" && token.VerifyAccessToken(accessToken) != nil:
+		why = "at_hash"
+	}
+	if why != "" {
+		return nil, c, fmt.Errorf("%w: %s", errRefused, why)
+	}
+	return token, c, nil
+}
+
+// finish makes a session of the provider's tokens.
+func (s *Service) finish(w http.ResponseWriter, r *http.Request, e *endpoints, f signInFlow, token *oauth2.Token) error {
+	ctx := r.Context()
+	rawID, _ := token.Extra("id_token").(string)
+	idToken, c, err := s.checkIDToken(ctx, e, rawID, f.Nonce, token.AccessToken)
+	if errors.Is(err, errUnavailable) {
+		return s.refuse("unavailable", signInUnavailable(err))
+	}
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "an ID token was refused", slog.Any("cause", err))
+		return s.refuse("refused", hux.Errorf(hux.Unauthenticated, "The sign-in provider's answer is not valid here. Begin again, or tell your operator."))
+	}
+	user := NewUserID(s.o.Key, s.o.Namespace, idToken.Subject)
+	if wait, ok := s.userLimit.take(string(user)); !ok {
+		return s.refuse("limited", hux.Errorf(hux.RateLimited, "You have signed in very often just now. Wait a little.").After(wait))
+	}
+	rec := sessionRecord{User: user, Roles: []string{}, AuthTime: instant(c.AuthTime), RefreshAt: refreshAt(s.now(), token)}
+	rec.Roles, err = s.provider.roles(ctx, e, token, func(subject string) bool { return subject == idToken.Subject })
+	if err != nil {
+		// Signed in without any role, and asked again soon.
+		s.log.LogAttrs(ctx, slog.LevelWarn, "roles could not be read", slog.String("cause", safeCause(err)))
+		rec.Roles, rec.RefreshAt = []string{}, s.now().Add(refreshBackOff).UTC()
+	}
+	if token.RefreshToken == "" {
+		rec.RefreshAt = time.Time{}
+	}
+	if c.Sid != "" {
+		rec.SID = s.keyedHash("sid", c.Sid)
+	}
+	replaced, err := s.sessionOf(r, Console)
+	if err != nil {
+		return err
+	}
+	old := ""
+	if replaced != nil {
+		old = replaced.id
+	}
+	secrets := sessionSecrets{Name: withDefault(c.Name, c.Preferred), RefreshToken: token.RefreshToken, IDToken: rawID}
+	sess, handle, err := s.create(ctx, rec, secrets, old)
+	if err != nil {
+		return err
+	}
+	s.metrics.signIns.WithLabelValues("ok").Inc()
+	s.consoleNames.set(w, s.consoleNames.session, handle, s.o.AbsoluteLifetime)
+	s.signedIn(w, r, Console, string(user))
+	return s.deliver(w, r, sess, f.Chat, f.Next)
+}
+
+// single is the one value of a parameter, "" for none; false for several.
+func single(q url.Values, name string) (string, bool) {
+	switch values := q[name]; len(values) {
+	case 0:
+		return "", true
+	case 1:
+		return values[0], true
+	default:
+		return "", false
+	}
+}
+
+// redirect sends the browser on. Location is written as it is: http.Redirect
+// would tidy the path up.
+func redirect(w http.ResponseWriter, location string) {
+	w.Header().Set("Location", location)
+	w.WriteHeader(http.StatusFound)
+}

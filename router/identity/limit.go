@@ -1,0 +1,98 @@
+package identity
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"hash/maphash"
+)
+
+// How often something may happen for one address or user. The bursts leave
+// room for an office behind one address; the rates stop a loop.
+const (
+	startRate, startBurst   = rate.Limit(2), 120  // sign-ins begun, by client address
+	userRate, userBurst     = rate.Limit(0.5), 30 // sign-ins finished, by user
+	logoutRate, logoutBurst = rate.Limit(50), 500 // back-channel logouts, by client address: one provider ends many
+)
+
+const (
+	limitShards    = 16
+	limitPerShard  = 4096             // entries; the least bound that a botnet cannot turn into memory
+	limitRetention = 10 * time.Minute // by then every bucket is full again
+)
+
+// limiter is a token bucket for each key. Shards keep one lock from being
+// everybody's.
+type limiter struct {
+	rate  rate.Limit
+	burst int
+	now   func() time.Time
+	seed  maphash.Seed
+	shard [limitShards]struct {
+		sync.Mutex
+		buckets map[string]*bucket
+	}
+}
+
+type bucket struct {
+	tokens *rate.Limiter
+	seen   time.Time
+}
+
+func newLimiter(r rate.Limit, burst int, now func() time.Time) *limiter {
+	l := &limiter{rate: r, burst: burst, now: now, seed: maphash.MakeSeed()}
+	for i := range l.shard {
+		l.shard[i].buckets = map[string]*bucket{}
+	}
+	return l
+}
+
+// take spends one token of key, or says how long until there is one.
+func (l *limiter) take(key string) (wait time.Duration, ok bool) {
+	now := l.now()
+	s := &l.shard[maphash.String(l.seed, key)%limitShards]
+	s.Lock()
+	defer s.Unlock()
+	b := s.buckets[key]
+	if b == nil {
+		if len(s.buckets) >= limitPerShard {
+			evict(s.buckets, now)
+		}
+		b = &bucket{tokens: rate.NewLimiter(l.rate, l.burst)}
+		s.buckets[key] = b
+	}
+	b.seen = now
+	if b.tokens.AllowN(now, 1) {
+		return 0, true
+	}
+	return time.Duration((1 - b.tokens.TokensAt(now)) / float64(l.rate) * float64(time.Second)), false
+}
+
+// evict drops what has not been seen for long, and if that is nothing, the one
+// seen longest ago.
+func evict(buckets map[string]*bucket, now time.Time) {
+	var oldest string
+	for key, b := range buckets {
+		if now.Sub(b.seen) > limitRetention {
+			delete(buckets, key)
+		} else if oldest == "" || b.seen.Before(buckets[oldest].seen) {
+			oldest = key
+		}
+	}
+	if len(buckets) >= limitPerShard {
+		delete(buckets, oldest)
+	}
+}
+
+// addrKey is the address as a limiter counts it: an IPv6 client owns its /64.
+func addrKey(a netip.Addr) string {
+	a = a.Unmap()
+	if a.Is6() {
+		if p, err := a.WithZone("").Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return a.String()
+}

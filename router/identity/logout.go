@@ -1,0 +1,250 @@
+package identity
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/store"
+)
+
+const (
+	logoutBucket = "auth_logouts"  // keyed hash of a logout token's jti → when it may be forgotten
+	logoutMaxAge = 2 * time.Minute // of a logout token; one stolen later is worth nothing
+	logoutBody   = 64 << 10        // bytes
+)
+
+// signOut (console) ends the session of this browser, and sends it by way of
+// the chat host, which clears its own, to the provider's sign-out. A form on
+// any page can send the cookie here, so the exact origin is what counts.
+func (s *Service) signOut(w http.ResponseWriter, r *http.Request) error {
+	if !s.fromConsole(r) {
+		return hux.Errorf(hux.CrossOrigin, "Sign out on the page that is made for it.")
+	}
+	sess, err := s.sessionOf(r, Console)
+	if err != nil {
+		return err
+	}
+	idToken := ""
+	if sess != nil {
+		sess.mu.Lock()
+		idToken = sess.secrets.IDToken
+		sess.mu.Unlock()
+		if err := s.endSession(r.Context(), sess.id, "sign_out"); err != nil {
+			return err
+		}
+	}
+	s.consoleNames.set(w, s.consoleNames.session, "", -1)
+	clearSiteData(w)
+	onward := s.afterSignOut(idToken)
+	if s.chat != nil {
+		code, err := s.putCode(r.Context(), codeRecord{For: forEnd, Onward: s.sealed([]byte(onward), codeBucket)})
+		if err != nil {
+			return err
+		}
+		onward = origin(s.chat) + "/hux/auth/end?code=" + code
+	}
+	w.Header().Set("Location", onward)
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// fromConsole reports whether a browser sent r from a page of the console.
+func (s *Service) fromConsole(r *http.Request) bool {
+	from, site := r.Header["Origin"], r.Header["Sec-Fetch-Site"]
+	return len(from) == 1 && from[0] == origin(s.console) &&
+		(len(site) == 0 || (len(site) == 1 && site[0] == "same-origin"))
+}
+
+func (s *Service) signedOutURL() string { return origin(s.console) + "/hux/api/ui/signed-out" }
+
+// afterSignOut is the provider's sign-out (OpenID Connect RP-Initiated Logout
+// 1.0), or our own last page where there is none.
+func (s *Service) afterSignOut(idToken string) string {
+	e := s.provider.current.Load()
+	if e == nil || e.endSession == "" {
+		return s.signedOutURL()
+	}
+	u, err := url.Parse(e.endSession)
+	if err != nil {
+		return s.signedOutURL()
+	}
+	q := u.Query()
+	q.Set("client_id", s.o.ClientID)
+	q.Set("post_logout_redirect_uri", s.signedOutURL())
+	if idToken != "" {
+		q.Set("id_token_hint", idToken)
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// SignOutOrigins are the origins that the sign-out form leads over. A page
+// that holds it needs them in form-action, which browsers apply to redirects
+// too, and must not send Referrer-Policy no-referrer, which turns the Origin
+// of its form into null.
+func (s *Service) SignOutOrigins() []string {
+	origins := []string{origin(s.console)}
+	if s.chat != nil {
+		origins = append(origins, origin(s.chat))
+	}
+	if e := s.provider.current.Load(); e != nil {
+		if u, err := url.Parse(e.endSession); err == nil && u.Host != "" {
+			origins = append(origins, origin(u))
+		}
+	}
+	return origins
+}
+
+// end (chat) clears this host's part of a session that signOut has ended. A
+// session that is still alive stays: nobody is signed out by a link.
+func (s *Service) end(w http.ResponseWriter, r *http.Request) error {
+	param, _ := single(r.URL.Query(), "code")
+	code, ok, err := s.takeCode(r.Context(), param, forEnd)
+	if err != nil {
+		return err
+	}
+	onward := []byte(s.signedOutURL())
+	if ok {
+		if onward, err = s.opened(code.Onward, codeBucket); err != nil {
+			return err
+		}
+	}
+	live, err := s.sessionOf(r, Chat)
+	if err != nil {
+		return err
+	}
+	if ok && live == nil {
+		s.chatNames.set(w, s.chatNames.session, "", -1)
+		clearSiteData(w)
+	}
+	redirect(w, string(onward))
+	return nil
+}
+
+// backchannel takes a logout token from the provider (OpenID Connect
+// Back-Channel Logout 1.0).
+func (s *Service) backchannel(w http.ResponseWriter, r *http.Request) error {
+	if wait, ok := s.logoutLimit.take(addrKey(s.o.ClientAddr(r))); !ok {
+		return hux.Errorf(hux.RateLimited, "Too many logout tokens.").After(wait)
+	}
+	refused := func() error {
+		return api.JSON(w, http.StatusBadRequest, map[string]string{"error": "invalid_request"})
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, logoutBody)
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" || r.ParseForm() != nil {
+		return refused()
+	}
+	raw, ok := single(r.PostForm, "logout_token")
+	if !ok || raw == "" {
+		return refused()
+	}
+	e, err := s.provider.ready()
+	if err != nil {
+		return err
+	}
+	token, err := s.checkLogoutToken(r.Context(), e, raw)
+	switch {
+	case errors.Is(err, errUnavailable):
+		return signInUnavailable(err)
+	case err != nil:
+		s.log.LogAttrs(r.Context(), slog.LevelWarn, "a logout token was refused", slog.String("cause", safeCause(err)))
+		return refused()
+	}
+	err = s.endSessions(r.Context(), "backchannel", func(tx *store.Tx) ([]string, error) {
+		jti := s.keyedHash("jti", token.TokenID)
+		if tx.Get(logoutBucket, jti) != nil {
+			return nil, errRefused // a replay
+		}
+		// Once its age refuses it, the replay needs no remembering.
+		until := token.IssuedAt.Add(logoutMaxAge + 2*s.o.ClockSkew)
+		if err := putJSON(tx, logoutBucket, jti, until.UTC()); err != nil {
+			return nil, err
+		}
+		return s.loggedOut(tx, token)
+	})
+	if errors.Is(err, errRefused) {
+		return refused()
+	}
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// checkLogoutToken checks what VerifyLogout leaves open: that the token says
+// it is one, if it says anything, that its event is an object, and its age.
+func (s *Service) checkLogoutToken(ctx context.Context, e *endpoints, raw string) (*oidc.LogoutToken, error) {
+	header, err := headerType(raw)
+	if err != nil {
+		return nil, err
+	}
+	token, err := checked(ctx, e.idTokens.VerifyLogout, raw)
+	if err != nil {
+		return nil, err
+	}
+	c, err := claimsOf[struct {
+		Typ    string                    `json:"typ"`
+		Events map[string]map[string]any `json:"events"`
+	}](token)
+	if err != nil {
+		return nil, err
+	}
+	now, skew := s.now(), s.o.ClockSkew
+	switch {
+	case header != "" && header != "jwt" && header != "logout+jwt",
+		c.Typ != "" && !strings.EqualFold(c.Typ, "Logout"), // Keycloak's tokens say in their payload what they are
+		c.Events["http://schemas.openid.net/event/backchannel-logout"] == nil,
+		token.IssuedAt.Before(now.Add(-logoutMaxAge - skew)),
+		token.IssuedAt.After(now.Add(skew)):
+		return nil, errRefused
+	}
+	return token, nil
+}
+
+// loggedOut finds the sessions that a logout token ends: those of its sid,
+// else all of its subject. Sessions of the subject without a sid cannot be
+// told apart and end with either.
+func (s *Service) loggedOut(tx *store.Tx, token *oidc.LogoutToken) ([]string, error) {
+	user := ""
+	if token.Subject != "" {
+		user = string(NewUserID(s.o.Key, s.o.Namespace, token.Subject))
+	}
+	var ids []string
+	if token.SessionID != "" {
+		ids = indexed(tx, sidBucket, s.keyedHash("sid", token.SessionID))
+	}
+	if user == "" {
+		return ids, nil
+	}
+	for _, id := range indexed(tx, userBucket, user) {
+		var rec sessionRecord
+		if _, err := getJSON(tx, sessionBucket, id, &rec); err != nil {
+			return nil, err
+		}
+		if token.SessionID == "" || rec.SID == "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// sweepLogouts forgets logout tokens that are too old to be replayed.
+func (s *Service) sweepLogouts(ctx context.Context) error {
+	now := s.now()
+	return s.sweepBucket(ctx, logoutBucket, func(value []byte) bool {
+		var until time.Time
+		return json.Unmarshal(value, &until) != nil || now.After(until)
+	})
+}

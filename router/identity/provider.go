@@ -1,0 +1,264 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+	"golang.org/x/time/rate"
+
+	"bstein.dev/hux/hux"
+)
+
+const (
+	providerTimeout = 5 * time.Second  // of one request to the provider
+	providerBody    = 1 << 20          // bytes of one answer of it
+	keyInterval     = 3 * time.Second  // between two fetches of its keys
+	retryLongest    = 10 * time.Second // between two looks for it
+)
+
+// Why a token was not taken. The two are never mixed up: what is unavailable
+// may be tried again, what is refused may not.
+var (
+	errUnavailable = errors.New("the sign-in provider cannot be reached")
+	errRefused     = errors.New("the token is refused")
+)
+
+// provider is the OpenID provider as seen from here.
+type provider struct {
+	o       Options
+	client  *http.Client
+	keys    *http.Client
+	current atomic.Pointer[endpoints] // nil until discovery has succeeded
+}
+
+// endpoints is what discovery found, with a verifier for each kind of token.
+// All share one set of keys, and so one limit on fetching them.
+type endpoints struct {
+	*oidc.Provider
+	oauth        oauth2.Config
+	idTokens     *oidc.IDTokenVerifier // and logout tokens: for us, from this issuer
+	accessTokens *oidc.IDTokenVerifier // got from the provider itself: any audience
+	bearerTokens *oidc.IDTokenVerifier // sent by a client: for the configured audience
+	endSession   string                // "" where the provider has none
+	sendsIss     bool                  // its answers name it (RFC 9207)
+}
+
+func newProvider(o Options, m *metrics) (*provider, error) {
+	issuer, err := url.Parse(o.Issuer)
+	if err != nil || issuer.Host == "" || (issuer.Scheme != "http" && issuer.Scheme != "https") {
+		return nil, errors.New("the issuer must be an http or https URL")
+	}
+	var t http.RoundTripper = http.DefaultTransport.(*http.Transport).Clone()
+	if o.InternalURL != "" {
+		internal, err := url.Parse(o.InternalURL)
+		if err != nil || internal.Host == "" || (internal.Scheme != "http" && internal.Scheme != "https") {
+			return nil, errors.New("the issuer's internal URL must be an http or https URL")
+		}
+		t = detour{t, issuer, internal}
+	}
+	t = bounded{t}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &provider{
+		o:      o,
+		client: &http.Client{Transport: t, Timeout: providerTimeout, CheckRedirect: stay},
+		keys: &http.Client{
+			Transport: keyFetches{t, rate.NewLimiter(rate.Every(keyInterval), 1), m},
+			Timeout:   keyInterval + providerTimeout, CheckRedirect: stay,
+		},
+	}, nil
+}
+
+// discover looks for the provider until it is found or ctx ends.
+func (p *provider) discover(ctx context.Context, log *slog.Logger) {
+	for wait := 250 * time.Millisecond; p.current.Load() == nil; wait = min(2*wait, retryLongest) {
+		found, err := p.find(ctx)
+		if err == nil {
+			p.current.Store(found)
+			log.LogAttrs(ctx, slog.LevelInfo, "sign-in provider found", slog.String("issuer", p.o.Issuer))
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		log.LogAttrs(ctx, slog.LevelWarn, "sign-in provider not found", slog.String("issuer", p.o.Issuer), slog.Any("cause", err))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait/2 + rand.N(wait/2)): // jitter, for many routers and one provider
+		}
+	}
+}
+
+// find reads the discovery document.
+func (p *provider) find(ctx context.Context) (*endpoints, error) {
+	found, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.o.Issuer)
+	if err != nil {
+		var mismatch *oidc.IssuerMismatchError
+		if errors.As(err, &mismatch) {
+			return nil, fmt.Errorf("it calls itself %q, which must be the configured issuer to the letter", mismatch.Discovered)
+		}
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			return nil, failed.Err
+		}
+		return nil, errors.New("its discovery document is not to be had or not to be read")
+	}
+	var more struct {
+		JWKS       string   `json:"jwks_uri"`
+		EndSession string   `json:"end_session_endpoint"`
+		SendsIss   bool     `json:"authorization_response_iss_parameter_supported"`
+		Auth       []string `json:"token_endpoint_auth_methods_supported"`
+	}
+	if err := found.Claims(&more); err != nil {
+		return nil, errors.New("its discovery document is malformed")
+	}
+	e := &endpoints{Provider: found, endSession: more.EndSession, sendsIss: more.SendsIss}
+	endpoint := found.Endpoint()
+	if endpoint.AuthURL == "" || endpoint.TokenURL == "" || more.JWKS == "" {
+		return nil, errors.New("its discovery document lacks an endpoint")
+	}
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader // the default of OpenID Connect; guessing would send a refused code twice
+	if p.o.ClientSecret == "" || (len(more.Auth) > 0 && !slices.Contains(more.Auth, "client_secret_basic")) {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	e.oauth = oauth2.Config{
+		ClientID: p.o.ClientID, ClientSecret: p.o.ClientSecret, Endpoint: endpoint, Scopes: p.o.Scopes,
+		RedirectURL: p.o.consoleOrigin() + "/hux/auth/callback",
+	}
+	keys := keySet{oidc.NewRemoteKeySet(oidc.ClientContext(ctx, p.keys), more.JWKS)}
+	verifier := func(audience string) *oidc.IDTokenVerifier {
+		return oidc.NewVerifier(p.o.Issuer, keys, &oidc.Config{
+			ClientID: audience, SkipClientIDCheck: audience == "", SupportedSigningAlgs: p.o.Algorithms,
+			Now: func() time.Time { return p.o.Now().Add(-p.o.ClockSkew) },
+		})
+	}
+	e.idTokens, e.accessTokens, e.bearerTokens = verifier(p.o.ClientID), verifier(""), verifier(p.o.Audience)
+	return e, nil
+}
+
+func (o *Options) consoleOrigin() string {
+	if o.ConsoleURL != nil {
+		return origin(o.ConsoleURL)
+	}
+	return origin(o.PublicURL)
+}
+
+// ready is what discovery found, or a sign_in_unavailable error.
+func (p *provider) ready() (*endpoints, error) {
+	if e := p.current.Load(); e != nil {
+		return e, nil
+	}
+	return nil, signInUnavailable(errUnavailable)
+}
+
+func signInUnavailable(cause error) *hux.Error {
+	return hux.Errorf(hux.SignInUnavailable, "Signing in does not work at the moment. Try again in a few seconds.").
+		Because(cause).After(5 * time.Second)
+}
+
+// detour sends what is meant for the issuer's origin to where the issuer is
+// reached from inside, and leaves the Host header as it was: the provider
+// answers as for the public name, so that every issuer check stays strict. An
+// internal URL with a path stands for the whole issuer URL, one without for
+// its origin.
+type detour struct {
+	next             http.RoundTripper
+	public, internal *url.URL
+}
+
+func (d detour) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != d.public.Scheme || !strings.EqualFold(r.URL.Host, d.public.Host) {
+		return d.next.RoundTrip(r)
+	}
+	inside := r.Clone(r.Context())
+	if inside.Host == "" {
+		inside.Host = r.URL.Host
+	}
+	inside.URL.Scheme, inside.URL.Host = d.internal.Scheme, d.internal.Host
+	if base := strings.TrimSuffix(d.internal.Path, "/"); base != "" {
+		inside.URL.Path = base + strings.TrimPrefix(r.URL.Path, strings.TrimSuffix(d.public.Path, "/"))
+		inside.URL.RawPath = ""
+	}
+	return d.next.RoundTrip(inside)
+}
+
+// bounded cuts every answer at providerBody bytes.
+type bounded struct{ next http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(resp.Body, providerBody), resp.Body}
+	return resp, nil
+}
+
+// keyFetches holds fetches of keys to one in keyInterval. It waits rather than
+// refuses, so that the first token under a new key is good within its own
+// request; go-oidc lets all others wait for the same fetch.
+type keyFetches struct {
+	next    http.RoundTripper
+	limit   *rate.Limiter
+	metrics *metrics
+}
+
+func (k keyFetches) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := k.limit.Wait(r.Context()); err != nil {
+		return nil, errors.Join(errUnavailable, err)
+	}
+	resp, err := k.next.RoundTrip(r)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.Join(fmt.Errorf("keys: status %d", resp.StatusCode), resp.Body.Close())
+	}
+	if err != nil {
+		k.metrics.keyFetches.WithLabelValues("failed").Inc()
+		return nil, errors.Join(errUnavailable, err)
+	}
+	k.metrics.keyFetches.WithLabelValues("ok").Inc()
+	return resp, nil
+}
+
+// keySet notes when keys were not to be had: go-oidc's verifier turns every
+// failure into text.
+type keySet struct{ remote oidc.KeySet }
+
+type keysMissing struct{}
+
+func (k keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
+	payload, err := k.remote.VerifySignature(ctx, jwt)
+	if missing, ok := ctx.Value(keysMissing{}).(*bool); ok && err != nil {
+		*missing = errors.Is(err, errUnavailable) || ctx.Err() != nil
+	}
+	return payload, err
+}
+
+// checked runs a verification and says why it failed: errUnavailable or
+// errRefused.
+func checked[T any](ctx context.Context, verify func(context.Context, string) (T, error), raw string) (T, error) {
+	var missing bool
+	token, err := verify(context.WithValue(ctx, keysMissing{}, &missing), raw)
+	switch {
+	case err == nil:
+		return token, nil
+	case missing:
+		return token, errUnavailable
+	default:
+		return token, fmt.Errorf("%w: %w", errRefused, err)
+	}
+}

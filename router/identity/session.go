@@ -1,0 +1,506 @@
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/store"
+)
+
+// Buckets of the sessions. A handle is the secret in a cookie; only its hash
+// is stored, together with the site it is good for.
+const (
+	sessionBucket = "sessions"        // session id → sessionRecord
+	handleBucket  = "session_handles" // site:hash of handle → session id
+	userBucket    = "session_users"   // user/session id → nothing
+	sidBucket     = "session_sids"    // keyed hash of the provider's sid/session id → nothing
+)
+
+const (
+	seenInterval  = time.Minute      // how exactly "last seen" is kept on disk
+	sweepInterval = 30 * time.Second // how soon what has expired is cleared away
+)
+
+// errEnded is the cause in a context that ended with its session or credential.
+var errEnded = errors.New("the session has ended")
+
+// sessionRecord is a session on disk.
+type sessionRecord struct {
+	ID        string    `json:"id"`
+	User      hux.User  `json:"user"`
+	Roles     []string  `json:"roles"`
+	Created   time.Time `json:"created_at"`
+	AuthTime  time.Time `json:"auth_time,omitzero"`
+	LastSeen  time.Time `json:"last_seen"`
+	Expires   time.Time `json:"expires_at"`          // absolute lifetime
+	RefreshAt time.Time `json:"refresh_at,omitzero"` // when the access token is due; zero without a refresh token
+	Console   string    `json:"console"`             // hash of the handle for the console
+	Chat      string    `json:"chat,omitempty"`      // hash of the handle for chat, after a hand-over
+	SID       string    `json:"sid,omitempty"`       // keyed hash of the provider's session id
+	Sealed    []byte    `json:"sealed"`              // sealed sessionSecrets
+}
+
+// sessionSecrets is the part of a record that is kept encrypted.
+type sessionSecrets struct {
+	Name         string `json:"name,omitempty"`
+	RefreshToken string `json:"refresh_token,omitempty"`
+	IDToken      string `json:"id_token,omitempty"` // the hint for the provider's sign-out
+}
+
+// session is a session in memory: the record, and what its requests share.
+type session struct {
+	id  string
+	ctx context.Context // ends with the session
+	end context.CancelCauseFunc
+
+	mu       sync.Mutex
+	record   sessionRecord
+	secrets  sessionSecrets
+	identity *Identity
+	seen     time.Time // LastSeen on disk follows it
+}
+
+// liveSessions are the sessions in use, by site and hash of handle, so that a
+// signed-in request needs no disk. The lock also orders reading a session from
+// disk against ending it, so that an ended one cannot come back.
+type liveSessions struct {
+	sync.RWMutex
+	byHandle map[handleKey]*session
+	byID     map[string]*session
+}
+
+type handleKey struct {
+	site Site
+	hash [sha256.Size]byte
+}
+
+func (l *liveSessions) init() {
+	l.byHandle, l.byID = map[handleKey]*session{}, map[string]*session{}
+}
+
+func (l *liveSessions) add(sess *session) {
+	l.byID[sess.id] = sess
+	for site, hash := range sess.record.handles() {
+		l.byHandle[handleKeyOf(site, hash)] = sess
+	}
+}
+
+func (l *liveSessions) remove(sess *session) {
+	delete(l.byID, sess.id)
+	for site, hash := range sess.record.handles() {
+		delete(l.byHandle, handleKeyOf(site, hash))
+	}
+}
+
+func (rec *sessionRecord) handles() map[Site]string {
+	h := map[Site]string{Console: rec.Console}
+	if rec.Chat != "" {
+		h[Chat] = rec.Chat
+	}
+	return h
+}
+
+func handleKeyOf(site Site, hash string) handleKey {
+	k := handleKey{site: site}
+	_, _ = hex.Decode(k.hash[:], []byte(hash)) // written by us as 64 digits; anything else finds nothing
+	return k
+}
+
+func handleRow(site Site, hash string) string { return string(site) + ":" + hash }
+
+// bySession authenticates a request by the session cookie of site.
+func (s *Service) bySession(r *http.Request, site Site) (*Identity, context.Context, error) {
+	sess, err := s.sessionOf(r, site)
+	if sess == nil || err != nil {
+		return nil, r.Context(), err
+	}
+	id, err := s.renewed(r.Context(), sess)
+	if id == nil || err != nil {
+		return nil, r.Context(), err
+	}
+	return id, joined(r.Context(), sess.ctx), nil
+}
+
+// sessionOf finds the live session that the cookie of site stands for, or nil.
+func (s *Service) sessionOf(r *http.Request, site Site) (*session, error) {
+	handle, ok := cookie(r.Header["Cookie"], s.names(site).session)
+	if !ok || len(handle) != secretLength {
+		return nil, nil
+	}
+	key := handleKey{site: site, hash: sha256.Sum256([]byte(handle))}
+	s.sessions.RLock()
+	sess := s.sessions.byHandle[key]
+	s.sessions.RUnlock()
+	if sess == nil {
+		var err error
+		if sess, err = s.load(r.Context(), key); sess == nil || err != nil {
+			return nil, err
+		}
+	}
+	now := s.now()
+	sess.mu.Lock()
+	expired := s.expired(&sess.record, sess.seen, now)
+	if !expired {
+		sess.seen = now
+	}
+	sess.mu.Unlock()
+	if expired {
+		return nil, s.endSession(r.Context(), sess.id, "expired")
+	}
+	return sess, nil
+}
+
+func (s *Service) expired(rec *sessionRecord, seen, now time.Time) bool {
+	return !now.Before(rec.Expires) || now.Sub(seen) >= s.o.IdleLifetime
+}
+
+// load reads a session into memory by one of its handles; nil for none.
+func (s *Service) load(ctx context.Context, key handleKey) (*session, error) {
+	s.sessions.Lock()
+	defer s.sessions.Unlock()
+	if sess := s.sessions.byHandle[key]; sess != nil {
+		return sess, nil
+	}
+	return s.read(ctx, func(tx *store.Tx) string {
+		return string(tx.Get(handleBucket, handleRow(key.site, hex.EncodeToString(key.hash[:]))))
+	})
+}
+
+// byID is the session of that id, from memory if it can be; nil for none.
+func (s *Service) byID(ctx context.Context, id string) (*session, error) {
+	s.sessions.Lock()
+	defer s.sessions.Unlock()
+	if sess := s.sessions.byID[id]; sess != nil {
+		return sess, nil
+	}
+	return s.read(ctx, func(*store.Tx) string { return id })
+}
+
+// read reads the session that find names; the caller holds the lock.
+func (s *Service) read(ctx context.Context, find func(*store.Tx) string) (*session, error) {
+	var rec sessionRecord
+	var found bool
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		if id := find(tx); id != "" {
+			found, err = getJSON(tx, sessionBucket, id, &rec)
+		}
+		return err
+	})
+	if err != nil || !found {
+		return nil, err
+	}
+	secrets, err := s.unseal(&rec)
+	if err != nil {
+		// The key has changed; the people of the old one sign in again.
+		return nil, nil //nolint:nilerr // no session, rather than an error for good
+	}
+	return s.admit(rec, secrets), nil
+}
+
+// admit puts a session into memory; the caller holds the lock.
+func (s *Service) admit(rec sessionRecord, secrets sessionSecrets) *session {
+	if live := s.sessions.byID[rec.ID]; live != nil {
+		return live
+	}
+	sess := &session{id: rec.ID, record: rec, secrets: secrets, seen: rec.LastSeen}
+	// The clock may be a test's, so the deadline is told as time to go.
+	inner, cancel := context.WithTimeoutCause(context.Background(), rec.Expires.Sub(s.now()), errEnded)
+	outer, end := context.WithCancelCause(inner)
+	sess.ctx, sess.end = outer, func(cause error) { end(cause); cancel() }
+	sess.identity = identityOf(&rec, &secrets)
+	s.sessions.add(sess)
+	return sess
+}
+
+func identityOf(rec *sessionRecord, secrets *sessionSecrets) *Identity {
+	return &Identity{
+		User: rec.User, Name: secrets.Name, Roles: rec.Roles, Actor: actorOf(rec.User, rec.Roles),
+		Method: Session, SignedInAt: rec.Created, AuthTime: rec.AuthTime, ExpiresAt: rec.Expires,
+	}
+}
+
+func actorOf(user hux.User, roles []string) hux.Actor {
+	if slices.Contains(roles, RoleWorker) {
+		return hux.Actor{Kind: hux.KindWorker, ID: string(user)}
+	}
+	return hux.Actor{Kind: hux.KindHuman, ID: string(user)}
+}
+
+// create begins a session, in place of the one that the browser had before,
+// and returns the handle for the console.
+func (s *Service) create(ctx context.Context, rec sessionRecord, secrets sessionSecrets, replaced string) (*session, string, error) {
+	handle := newSecret()
+	now := s.now().UTC()
+	rec.ID, rec.Console = newSecret(), secretHash(handle)
+	rec.Created, rec.LastSeen, rec.Expires = now, now, now.Add(s.o.AbsoluteLifetime)
+	if err := s.sealInto(&rec, &secrets); err != nil {
+		return nil, "", err
+	}
+	if replaced != "" {
+		if err := s.endSession(ctx, replaced, "replaced"); err != nil {
+			return nil, "", err
+		}
+	}
+	err := s.db.Update(ctx, func(tx *store.Tx) error {
+		err := errors.Join(
+			putJSON(tx, sessionBucket, rec.ID, rec),
+			tx.Put(handleBucket, handleRow(Console, rec.Console), []byte(rec.ID)),
+			tx.Put(userBucket, string(rec.User)+"/"+rec.ID, []byte{}))
+		if rec.SID != "" {
+			err = errors.Join(err, tx.Put(sidBucket, rec.SID+"/"+rec.ID, []byte{}))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	s.sessions.Lock()
+	defer s.sessions.Unlock()
+	return s.admit(rec, secrets), handle, nil
+}
+
+// chatHandle gives a session a new handle for the chat site, in place of the
+// one before. ok is false if the session has ended meanwhile.
+func (s *Service) chatHandle(ctx context.Context, sess *session) (handle string, ok bool, err error) {
+	handle = newSecret()
+	hash := secretHash(handle)
+	s.sessions.Lock()
+	defer s.sessions.Unlock()
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	rec := sess.record
+	rec.Chat = hash
+	err = s.db.Update(ctx, func(tx *store.Tx) error {
+		ok = tx.Get(sessionBucket, rec.ID) != nil
+		if !ok {
+			return nil
+		}
+		var err error
+		if old := sess.record.Chat; old != "" {
+			err = tx.Delete(handleBucket, handleRow(Chat, old))
+		}
+		return errors.Join(err, putJSON(tx, sessionBucket, rec.ID, rec),
+			tx.Put(handleBucket, handleRow(Chat, hash), []byte(rec.ID)))
+	})
+	if err != nil || !ok {
+		return "", false, err
+	}
+	delete(s.sessions.byHandle, handleKeyOf(Chat, sess.record.Chat))
+	sess.record = rec
+	s.sessions.byHandle[handleKeyOf(Chat, hash)] = sess
+	return handle, true, nil
+}
+
+// endSession ends one session, on disk first; one that is gone is no error.
+func (s *Service) endSession(ctx context.Context, id, reason string) error {
+	return s.endSessions(ctx, reason, func(*store.Tx) ([]string, error) { return []string{id}, nil })
+}
+
+// endSessions ends the sessions that find names, in the transaction that
+// removes them, and with them every request they have open.
+func (s *Service) endSessions(ctx context.Context, reason string, find func(*store.Tx) ([]string, error)) error {
+	var ended []string
+	err := s.db.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		ids, err := find(tx)
+		if err != nil {
+			return err
+		}
+		ended = ended[:0]
+		for _, id := range ids {
+			removed, err := removeSession(tx, id)
+			if err != nil {
+				return err
+			}
+			if removed {
+				ended = append(ended, id)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.sessions.Lock()
+	defer s.sessions.Unlock()
+	for _, id := range ended {
+		s.metrics.ended.WithLabelValues(reason).Inc()
+		if sess := s.sessions.byID[id]; sess != nil {
+			sess.mu.Lock()
+			s.sessions.remove(sess)
+			sess.mu.Unlock()
+			sess.end(errEnded)
+		}
+	}
+	return nil
+}
+
+// removeSession deletes a session and every index row of it.
+func removeSession(tx *store.Tx, id string) (bool, error) {
+	var rec sessionRecord
+	found, err := getJSON(tx, sessionBucket, id, &rec)
+	if err != nil || !found {
+		return false, err
+	}
+	err = errors.Join(tx.Delete(sessionBucket, id), tx.Delete(userBucket, string(rec.User)+"/"+id))
+	for site, hash := range rec.handles() {
+		err = errors.Join(err, tx.Delete(handleBucket, handleRow(site, hash)))
+	}
+	if rec.SID != "" {
+		err = errors.Join(err, tx.Delete(sidBucket, rec.SID+"/"+id))
+	}
+	return true, err
+}
+
+// EndAll signs user out everywhere: every session ends, and every request that
+// one of them has open. Bearer tokens are the provider's to revoke.
+func (s *Service) EndAll(ctx context.Context, user hux.User) error {
+	return s.endSessions(ctx, "ended", func(tx *store.Tx) ([]string, error) {
+		return indexed(tx, userBucket, string(user)), nil
+	})
+}
+
+// indexed lists the session ids under key in an index bucket.
+func indexed(tx *store.Tx, bucket, key string) []string {
+	var ids []string
+	for _, e := range tx.List(bucket, key+"/") {
+		ids = append(ids, e.Key[len(key)+1:])
+	}
+	return ids
+}
+
+// sweepSessions writes down when sessions were last seen and ends those that
+// have expired.
+func (s *Service) sweepSessions(ctx context.Context) error {
+	now := s.now()
+	seen := map[string]time.Time{} // by session id, where memory knows better than the disk
+	var due []*session
+	s.sessions.RLock()
+	for id, sess := range s.sessions.byID {
+		sess.mu.Lock()
+		seen[id] = sess.seen
+		if sess.seen.Sub(sess.record.LastSeen) >= seenInterval {
+			due = append(due, sess)
+		}
+		sess.mu.Unlock()
+	}
+	s.sessions.RUnlock()
+	if len(due) > 0 {
+		if err := s.db.Update(ctx, func(tx *store.Tx) error { return putSeen(tx, due, seen) }); err != nil {
+			return err
+		}
+		for _, sess := range due {
+			sess.mu.Lock()
+			sess.record.LastSeen = seen[sess.id]
+			sess.mu.Unlock()
+		}
+	}
+	var expired []string
+	err := s.db.View(ctx, func(tx *store.Tx) error {
+		for _, e := range tx.List(sessionBucket, "") {
+			var rec sessionRecord
+			if err := json.Unmarshal(e.Value, &rec); err != nil {
+				return err
+			}
+			last, live := seen[rec.ID]
+			if !live {
+				last = rec.LastSeen
+			}
+			if s.expired(&rec, last, now) {
+				expired = append(expired, rec.ID)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(expired) == 0 {
+		return err
+	}
+	return s.endSessions(ctx, "expired", func(*store.Tx) ([]string, error) { return expired, nil })
+}
+
+// putSeen takes no session's lock: a holder of one may be waiting for the
+// database. Records' ids never change.
+func putSeen(tx *store.Tx, due []*session, seen map[string]time.Time) error {
+	for _, sess := range due {
+		id := sess.id
+		var rec sessionRecord
+		found, err := getJSON(tx, sessionBucket, id, &rec)
+		if err != nil {
+			return err
+		}
+		if !found {
+			continue // it has ended meanwhile
+		}
+		rec.LastSeen = seen[id].UTC()
+		if err := putJSON(tx, sessionBucket, id, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sealInto encrypts secrets into rec.
+func (s *Service) sealInto(rec *sessionRecord, secrets *sessionSecrets) error {
+	plain, err := json.Marshal(secrets)
+	if err != nil {
+		return err
+	}
+	rec.Sealed = s.sealed(plain, rec.ID)
+	return nil
+}
+
+func (s *Service) unseal(rec *sessionRecord) (secrets sessionSecrets, err error) {
+	plain, err := s.opened(rec.Sealed, rec.ID)
+	if err != nil {
+		return secrets, err
+	}
+	return secrets, json.Unmarshal(plain, &secrets)
+}
+
+// sealed encrypts plain for the record of that name, and for no other.
+func (s *Service) sealed(plain []byte, name string) []byte {
+	nonce := make([]byte, s.seal.NonceSize())
+	_, _ = rand.Read(nonce) // never fails
+	return s.seal.Seal(nonce, nonce, plain, []byte(name))
+}
+
+func (s *Service) opened(sealed []byte, name string) ([]byte, error) {
+	n := s.seal.NonceSize()
+	if len(sealed) < n {
+		return nil, errors.New("a sealed record is cut short")
+	}
+	return s.seal.Open(nil, sealed[:n], sealed[n:], []byte(name))
+}
+
+// joined is ctx, ended besides when life ends.
+func joined(ctx, life context.Context) context.Context {
+	joint, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(life, func() { cancel(context.Cause(life)) })
+	context.AfterFunc(ctx, func() { stop() }) // the request is over: leave nothing behind in life
+	return joint
+}
+
+func putJSON(tx *store.Tx, bucket, key string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return tx.Put(bucket, key, b)
+}
+
+// getJSON reads a record; found is false where there is none.
+func getJSON(tx *store.Tx, bucket, key string, v any) (found bool, err error) {
+	b := tx.Get(bucket, key)
+	if b == nil {
+		return false, nil
+	}
+	return true, json.Unmarshal(b, v)
+}

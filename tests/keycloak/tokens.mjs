@@ -54,6 +54,56 @@ export async function serviceToken(keycloak, client) {
 }
 
 /**
+ * Signs a user in to the client hux by hand: on the real page, stopping the
+ * redirect to hux, and redeeming its code.
+ *
+ * @param {import('playwright-core').Browser} browser
+ * @param {import('./keycloak.mjs').Keycloak} keycloak
+ * @param {string} callback hux's redirect URI
+ * @param {string} username
+ * @returns {Promise<{back: URLSearchParams, access: string, id: string, refresh: string}>}
+ *   the answer at the redirect, and the three tokens
+ */
+export async function signInByHand(browser, keycloak, callback, username) {
+  const { verifier, challenge } = proofKey();
+  const context = await browser.newContext();
+  try {
+    await context.route(`${callback}?**`, (route) => route.fulfill({ body: 'stopped here' }));
+    const page = await context.newPage();
+    await page.goto(authorizeURL(keycloak, callback, { code_challenge: challenge }));
+    await fillIn(page, username);
+    await page.waitForURL(`${callback}?**`);
+    const back = new URL(page.url()).searchParams;
+    const answer = await token(keycloak, {
+      grant_type: 'authorization_code', code: back.get('code') ?? '', redirect_uri: callback,
+      client_id: 'hux', client_secret: await keycloak.admin.secret('hux'), code_verifier: verifier,
+    });
+    if (answer.status !== 200) throw new Error(`No tokens for ${username}: ${answer.status} ${answer.text}`);
+    const { access_token: access, id_token: id, refresh_token: refresh } = answer.json();
+    return { back, access, id, refresh };
+  } finally {
+    await context.close();
+  }
+}
+
+/**
+ * Where the client hux sends a browser to sign in.
+ *
+ * @param {import('./keycloak.mjs').Keycloak} keycloak
+ * @param {string} callback
+ * @param {Record<string, string>} [fields] others than usual; an empty one is left out
+ */
+export function authorizeURL(keycloak, callback, fields = {}) {
+  const url = new URL(`${keycloak.issuer}/protocol/openid-connect/auth`);
+  const all = {
+    client_id: 'hux', redirect_uri: callback, response_type: 'code', scope: 'openid profile',
+    state: 'a-state', nonce: 'a-nonce', code_challenge: proofKey().challenge, code_challenge_method: 'S256', ...fields,
+  };
+  for (const [name, value] of Object.entries(all)) if (value) url.searchParams.set(name, value);
+  return url.href;
+}
+
+/**
  * Fills in the real sign-in page that page shows.
  *
  * @param {import('playwright-core').Page} page

@@ -88,6 +88,7 @@ class Button {
     );
     this.root.addEventListener('click', guarded(onPress));
     this.observer = new MutationObserver(guarded(() => this.place()));
+    window.addEventListener('resize', guarded(() => this.place()));
     this.show('starting');
     this.place();
   }
@@ -102,12 +103,11 @@ class Button {
   place() {
     const bar = document.querySelector('header.app-titlebar');
     const home = bar && bar.getClientRects().length > 0 ? bar : document.body;
-    if (this.root.parentNode !== home) {
-      home.append(this.root);
-      this.root.classList.toggle('hux-in-corner', home === document.body);
-      // Beside a centred title the button floats, so that it moves nothing.
-      this.root.classList.toggle('hux-afloat', home === bar && getComputedStyle(home).position !== 'static');
-    }
+    if (this.root.parentNode !== home) home.append(this.root);
+    this.root.classList.toggle('hux-in-corner', home === document.body);
+    // Beside a title that is centred the button floats, so as not to move it.
+    const { position, justifyContent } = getComputedStyle(home);
+    this.root.classList.toggle('hux-afloat', home === bar && position !== 'static' && justifyContent === 'center');
     // Only the few elements whose children matter: a transcript that grows
     // costs nothing.
     this.observer.disconnect();

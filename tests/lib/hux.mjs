@@ -44,7 +44,7 @@ export async function freePort() {
  * @template T
  * @param {() => T | Promise<T>} check
  * @param {{timeout?: number, interval?: number, what?: string}} [options] times in milliseconds
- * @returns {Promise<T>}
+ * @returns {Promise<NonNullable<T>>}
  */
 export async function until(check, { timeout = 10_000, interval = 50, what = 'the condition' } = {}) {
   const deadline = Date.now() + timeout;

@@ -55,23 +55,15 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 }
 
 // WriteError answers with err as a problem document (RFC 9457,
-// hux.error.v1). An error that is no *hux.Error is logged and shown as
-// internal_error; a 5xx is logged once, here.
+// hux.error.v1), and logs it as LogError does. An error that is no *hux.Error
+// is shown as internal_error.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	var e *hux.Error
 	if !errors.As(err, &e) {
 		e = hux.Errorf(hux.InternalError, "Something went wrong on our side; the request id names it in the log.").Because(err)
 	}
+	LogError(r, e)
 	status := e.Code.Status()
-	id := RequestID(r.Context())
-	if status >= 500 || e.Cause != nil {
-		level := slog.LevelWarn
-		if status == http.StatusInternalServerError {
-			level = slog.LevelError
-		}
-		slog.LogAttrs(r.Context(), level, "request failed",
-			slog.String("request_id", id), slog.String("code", string(e.Code)), slog.Any("cause", e.Cause))
-	}
 	problem := map[string]any{}
 	for k, v := range e.Members {
 		problem[k] = v
@@ -81,7 +73,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	problem["title"] = http.StatusText(status)
 	problem["status"] = status
 	problem["code"] = e.Code
-	problem["request_id"] = id
+	problem["request_id"] = RequestID(r.Context())
 	problem["retryable"] = e.RetryAfter > 0
 	if e.Detail != "" {
 		problem["detail"] = e.Detail
@@ -97,6 +89,21 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
+}
+
+// LogError logs e once if anybody should look at it: a 5xx, or one with a
+// cause.
+func LogError(r *http.Request, e *hux.Error) {
+	status := e.Code.Status()
+	if status < 500 && e.Cause == nil {
+		return
+	}
+	level := slog.LevelWarn
+	if status == http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	slog.LogAttrs(r.Context(), level, "request failed",
+		slog.String("request_id", RequestID(r.Context())), slog.String("code", string(e.Code)), slog.Any("cause", e.Cause))
 }
 
 // RetryAfter writes d in whole seconds, at least one, as Retry-After wants it.

@@ -1,0 +1,74 @@
+# make run   builds hux and shows it on embedded defaults
+# make test  checks and tests everything, and installs what that needs
+# make help  lists the rest
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+GOLANGCI := v2.15.0
+LINTER := .cache/bin/golangci-lint-$(GOLANGCI)
+
+.PHONY: help run build check fmt vet lint types test test-go test-browser test-keycloak test-webui fuzz load deps clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
+
+run: build ## build hux and start the demo
+	@exec bin/hux demo
+
+build: ## build bin/hux
+	@go build -o bin/hux ./router
+
+check: fmt vet lint types ## formatting, vet, linter, types of the browser's scripts
+
+fmt:
+	@out=$$(git ls-files '*.go' | xargs gofmt -l); [ -z "$$out" ] || { echo "gofmt these:"; echo "$$out"; exit 1; }
+
+vet:
+	@go vet ./...
+
+lint: $(LINTER)
+	@$(LINTER) run ./...
+
+$(LINTER):
+	@echo "building the linter, once"
+	@mkdir -p $(@D) && GOBIN=$(abspath $(@D)) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
+	@mv $(@D)/golangci-lint $@
+
+types: tests/node_modules
+	@cd tests && node_modules/.bin/tsc -p tsconfig.json
+
+tests/node_modules: tests/package-lock.json
+	@cd tests && npm ci --no-audit --no-fund && touch node_modules
+
+deps: ## install what the tests need: Chromium, Java, Keycloak, npm packages
+	@tests/deps.sh
+
+test: deps check test-go test-browser test-keycloak test-webui ## everything
+
+test-go: ## Go tests, the black-box ones included, with the race detector
+	go test -race -count=1 ./...
+
+test-browser: build tests/node_modules ## the demo in Chromium
+	cd tests && node --test --test-concurrency=1 browser/
+
+test-keycloak: build tests/node_modules ## hux with a real Keycloak
+	cd tests && node --test --test-concurrency=1 keycloak/
+
+# Needs a checkout of the real WebUI; without one there is nothing to run.
+test-webui: build tests/node_modules ## hux with the real WebUI in HUX_WEBUI_DIR
+ifdef HUX_WEBUI_DIR
+	cd tests && node --test --test-concurrency=1 webui/
+else
+	@echo "HUX_WEBUI_DIR names no checkout of the WebUI: its tests are not part of this run"
+endif
+
+FUZZTIME ?= 30s
+fuzz: ## run every fuzz target for FUZZTIME
+	@grep -rnoE 'func Fuzz\w+' --include='*_test.go' . | sed -E 's/^(.*)\/[^/]+:[0-9]+:func (Fuzz\w+)/\1 \2/' | while read -r dir name; do \
+		echo "$$dir $$name"; go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
+
+load: build ## the figures of docs/performance.md
+	go run ./tests/load
+
+clean:
+	rm -rf bin .cache tests/node_modules

@@ -1,0 +1,95 @@
+package api
+
+import (
+	"net/http"
+	"runtime/debug"
+
+	"bstein.dev/hux/hux"
+)
+
+// Build says which build answers (contracts 1, provenance.build). A member is
+// null where it is not known.
+type Build struct {
+	Commit      *string `json:"commit"`       // 40 hex digits, from Go's build info
+	ImageDigest *string `json:"image_digest"` // sha256:…, as the deployment says it
+}
+
+// ThisBuild is the running build; imageDigest is "" outside an image.
+func ThisBuild(imageDigest string) Build {
+	var b Build
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				b.Commit = &s.Value
+			}
+		}
+	}
+	if b.Commit == nil && linkedCommit != "" {
+		b.Commit = &linkedCommit
+	}
+	if imageDigest != "" {
+		b.ImageDigest = &imageDigest
+	}
+	return b
+}
+
+// linkedCommit is set by the linker (-X) where the build has no repository
+// around it.
+var linkedCommit string
+
+// Capabilities is hux.capabilities.v1: what this router can do, for whom.
+type Capabilities struct {
+	Schema          string                   `json:"schema"`
+	ContractVersion string                   `json:"contract_version"`
+	Flags           map[string]hux.FlagState `json:"flags"`
+	Surfaces        []hux.Surface            `json:"surfaces"`
+	Modes           []string                 `json:"modes"`
+	EventKinds      []string                 `json:"event_kinds"`
+	Actor           hux.Actor                `json:"actor"`
+	Limits          map[string]int64         `json:"limits"`
+	Features        map[string]bool          `json:"features"`
+	Build           Build                    `json:"build"`
+}
+
+// served names the flags whose capability has handlers. Another flag may be
+// listed but is not enabled.
+var served = map[string]bool{"hux.foundation": true}
+
+// NewCapabilities describes this router to actor.
+func NewCapabilities(flags hux.Flags, actor hux.Actor, build Build) Capabilities {
+	states := map[string]hux.FlagState{}
+	for name, s := range flags.States {
+		s.Enabled = s.Enabled && served[name]
+		states[name] = s
+	}
+	return Capabilities{
+		Schema:          "hux.capabilities.v1",
+		ContractVersion: hux.ContractVersion,
+		Flags:           states,
+		Surfaces:        []hux.Surface{hux.SurfaceChat, hux.SurfaceWorker, hux.SurfaceTelegram, hux.SurfaceVoice},
+		Modes:           []string{},
+		EventKinds:      []string{},
+		Actor:           actor,
+		Limits:          map[string]int64{"json_body_bytes": MaxBody},
+		Features:        map[string]bool{},
+		Build:           build,
+	}
+}
+
+// MaxBody bounds a JSON body, in bytes (contracts 2.7).
+const MaxBody = 64 << 10
+
+// Gate answers for a route of /hux/v1 that belongs to flag: 404 not_found
+// while the foundation is off, 404 feature_disabled while flag is.
+func Gate(flags hux.Flags, flag string, next Handler) Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if !flags.Enabled("hux.foundation") {
+			return hux.Errorf(hux.NotFound, "There is nothing here.")
+		}
+		w.Header().Set("HUX-Contract", hux.ContractVersion)
+		if !flags.Enabled(flag) {
+			return hux.Errorf(hux.FeatureDisabled, "This capability is not switched on.")
+		}
+		return next(w, r)
+	}
+}

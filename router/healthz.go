@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+const healthzHelp = `Usage: hux healthz [--config FILE] [--name value …]
+
+Asks the router on this machine whether it is alive; for an image's health
+check, which has no other program to ask with.
+`
+
+func healthz(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, _, err := loadConfig(args, healthzHelp, stdout, stderr)
+	if errors.Is(err, errHelped) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	if c.TLSCert != "" {
+		scheme = "https"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://127.0.0.1:"+port+"/hux/healthz", nil)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{
+		// The certificate names the public host; this asks the socket beside us whether it answers.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // loopback, nothing is sent or believed
+	}}
+	res, err := client.Do(req)
+	if err != nil {
+		return errors.New("the router does not answer")
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("the router answers with status %d", res.StatusCode)
+	}
+	return nil
+}

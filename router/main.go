@@ -1,0 +1,144 @@
+// Command hux is the front door of a self-hosted AI assistant: it signs
+// people in, sends each to their own WebUI, and serves /hux/v1.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"bstein.dev/hux/router/config"
+)
+
+const usage = `hux is the front door of a self-hosted AI assistant.
+
+Usage:
+
+  hux demo                          everything on this machine, to look at
+  hux serve   [--config FILE] …     the real thing
+  hux check   [--config FILE] …     validate the configuration; --online also asks the
+                                    sign-in provider and the WebUIs
+  hux slots   list | assign | remove | free
+  hux agents  list | create | rotate | revoke
+  hux healthz                       is the router on this machine alive?
+  hux version
+
+"hux COMMAND --help" tells more. Settings come from the file, from HUX_*
+variables and from the command line, each winning over the one before.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		if !errors.Is(err, errSaid) {
+			fmt.Fprintln(os.Stderr, "hux:", err)
+		}
+		stop()
+		os.Exit(1)
+	}
+}
+
+// errSaid is a failure whose reason is printed already.
+var errSaid = errors.New("said already")
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	command := ""
+	if len(args) > 0 {
+		command, args = args[0], args[1:]
+	}
+	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
+		"demo": demo, "serve": serve, "check": check, "slots": slots, "agents": agents, "healthz": healthz,
+	}
+	switch command {
+	case "version", "--version":
+		fmt.Fprintln(stdout, "hux", version())
+		return nil
+	case "", "help", "-h", "--help":
+		fmt.Fprint(stdout, usage)
+		return nil
+	}
+	c, ok := commands[command]
+	if !ok {
+		fmt.Fprint(stderr, usage)
+		return fmt.Errorf("there is no command %q", command)
+	}
+	return c(ctx, args, stdout, stderr)
+}
+
+// version is the module's version where it was built as one, else the commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v, commit := info.Main.Version, ""
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			commit = " " + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	if v == "" {
+		v = "(devel)"
+	}
+	return v + commit + " " + info.GoVersion
+}
+
+// loadConfig reads the settings and prints what is wrong with them.
+func loadConfig(args []string, help string, stdout, stderr io.Writer) (*config.Config, []string, error) {
+	c, warnings, problems, err := config.Load(config.Source{Args: args, Environ: os.Environ()})
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stdout, help)
+		printSettings(stdout)
+		return nil, nil, errHelped
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range problems {
+		fmt.Fprintln(stderr, "error:", p)
+	}
+	if len(problems) > 0 {
+		fmt.Fprintf(stderr, "%d of the settings are wrong; docs/configuration.md lists them all\n", len(problems))
+		return nil, nil, errSaid
+	}
+	return c, warnings, nil
+}
+
+// errHelped means that help was asked for and given.
+var errHelped = errors.New("help was given")
+
+func printSettings(w io.Writer) {
+	fmt.Fprint(w, "\nSettings (in the file, as HUX_NAME, or as --name):\n\n")
+	for _, o := range config.Options {
+		def := ""
+		if o.Default != "" {
+			def = " (" + o.Default + ")"
+		}
+		if o.Secret {
+			def += " [" + o.Env() + " or " + o.Env() + "_FILE]"
+		}
+		fmt.Fprintf(w, "  %-20s %s%s\n", o.Key, o.Usage, def)
+	}
+}
+
+// setLog sends the log to w, as JSON lines.
+func setLog(w io.Writer, level slog.Level) {
+	slog.SetDefault(slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})))
+}
+
+// splitWord takes the first word off args, for commands with a verb.
+func splitWord(args []string) (string, []string) {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return "", args
+	}
+	return args[0], args[1:]
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/router/config"
+	"bstein.dev/hux/router/server"
+	"bstein.dev/hux/router/tenant"
+)
+
+const slotsHelp = `Usage:
+
+  hux slots list
+  hux slots assign SLOT USER [--share]   give a slot to a user; --share: beside those who have it
+  hux slots remove SLOT USER             take one member out of a shared slot
+  hux slots free SLOT [--wiped]          take it from its members and end their sessions; it goes
+                                         back to the pool once --wiped says that its WebUI was emptied
+
+A user is named by the id that hux shows them, usr_…. The commands go to the
+running router through a socket in its data directory; without one they work
+on the data directory itself. --config and the HUX_* variables say where it is.
+`
+
+const agentsHelp = `Usage:
+
+  hux agents list [SLOT]
+  hux agents create SLOT NAME    make a credential for the agent of the slot's tenant; it is shown once
+  hux agents rotate AGENT        make a new one; the old one stops at once
+  hux agents revoke AGENT
+
+An agent signs in with "Authorization: Bearer CREDENTIAL" and can never act as
+a person.
+`
+
+func slots(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	verb, args := splitWord(args)
+	set := flag.NewFlagSet("hux slots", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	share, wiped := set.Bool("share", false, ""), set.Bool("wiped", false, "")
+	configFile := set.String("config", "", "")
+	words, err := parseMixed(set, args)
+	want := map[string]int{"list": 0, "assign": 2, "remove": 2, "free": 1}
+	if n, ok := want[verb]; errors.Is(err, flag.ErrHelp) || !ok || len(words) != n {
+		return helpOr(err, verb, slotsHelp, stdout, stderr)
+	}
+	if err != nil {
+		return err
+	}
+	command := server.AdminRequest{Share: *share, Wiped: *wiped}
+	if len(words) > 0 {
+		command.Slot = words[0]
+	}
+	if len(words) > 1 {
+		command.User = hux.User(words[1])
+	}
+	answer, err := tell(ctx, *configFile, "/slots/"+verb, command, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	if verb != "list" {
+		fmt.Fprintln(stdout, "done")
+		return nil
+	}
+	var list []tenant.SlotStatus
+	if err := json.Unmarshal(answer, &list); err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "SLOT\tSTATE\tASSIGNMENT\tMEMBERS\tURL")
+	for _, s := range list {
+		members := make([]string, len(s.Members))
+		for i, m := range s.Members {
+			members[i] = string(m)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", s.ID, s.State, s.Assigned, dash(strings.Join(members, ",")), dash(s.URL))
+	}
+	return table.Flush()
+}
+
+func agents(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	verb, args := splitWord(args)
+	set := flag.NewFlagSet("hux agents", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	configFile := set.String("config", "", "")
+	words, err := parseMixed(set, args)
+	low := map[string]int{"list": 0, "create": 2, "rotate": 1, "revoke": 1}
+	high := map[string]int{"list": 1, "create": 2, "rotate": 1, "revoke": 1}
+	if n, ok := low[verb]; errors.Is(err, flag.ErrHelp) || !ok || len(words) < n || len(words) > high[verb] {
+		return helpOr(err, verb, agentsHelp, stdout, stderr)
+	}
+	if err != nil {
+		return err
+	}
+	var command server.AdminRequest
+	switch {
+	case verb == "create":
+		command.Slot, command.Name = words[0], words[1]
+	case verb == "list" && len(words) == 1:
+		command.Slot = words[0]
+	case verb != "list":
+		command.Agent = hux.Agent(words[0])
+	}
+	answer, err := tell(ctx, *configFile, "/agents/"+verb, command, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	switch verb {
+	case "revoke":
+		fmt.Fprintln(stdout, "done")
+	case "list":
+		var list []server.AgentView
+		if err := json.Unmarshal(answer, &list); err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(table, "AGENT\tSLOT\tNAME\tCREATED\tLAST USED\tSTATE")
+		for _, a := range list {
+			state := "good"
+			if a.Revoked {
+				state = "revoked"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, a.Slot, a.Name, day(a.CreatedAt), day(a.LastUsed), state)
+		}
+		return table.Flush()
+	default:
+		var credential struct {
+			ID     hux.Agent `json:"id"`
+			Secret string    `json:"secret"`
+		}
+		if err := json.Unmarshal(answer, &credential); err != nil {
+			return err
+		}
+		fmt.Fprintf(stderr, "agent %s; its credential follows and is shown this once\n", credential.ID)
+		fmt.Fprintln(stdout, credential.Secret)
+	}
+	return nil
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}
+
+// parseMixed parses flags wherever they stand among the words.
+func parseMixed(set *flag.FlagSet, args []string) (words []string, err error) {
+	for {
+		if err := set.Parse(args); err != nil {
+			return nil, err
+		}
+		if set.NArg() == 0 {
+			return words, nil
+		}
+		words, args = append(words, set.Arg(0)), set.Args()[1:]
+	}
+}
+
+func helpOr(err error, verb, help string, stdout, stderr io.Writer) error {
+	if errors.Is(err, flag.ErrHelp) || verb == "" || verb == "help" {
+		fmt.Fprint(stdout, help)
+		return nil
+	}
+	fmt.Fprint(stderr, help)
+	return errors.New("that command is not understood")
+}
+
+// tell sends an operator's command to the running router, or, where none
+// runs, carries it out on the data directory.
+func tell(ctx context.Context, configFile, path string, command server.AdminRequest, stdout, stderr io.Writer) ([]byte, error) {
+	var args []string
+	if configFile != "" {
+		args = []string{"--config", configFile}
+	}
+	c, _, err := loadConfig(args, "", stdout, stderr)
+	if err != nil {
+		return nil, err
+	}
+	socket := server.AdminSocket(c.Data)
+	answer, err := post(ctx, socket, path, command)
+	if opErr := (*net.OpError)(nil); errors.As(err, &opErr) && opErr.Op == "dial" {
+		return withoutRouter(ctx, c, path, command)
+	}
+	return answer, err
+}
+
+func post(ctx context.Context, socket, path string, command server.AdminRequest) ([]byte, error) {
+	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	return send(ctx, client, path, command)
+}
+
+func send(ctx context.Context, client *http.Client, path string, command server.AdminRequest) ([]byte, error) {
+	body, err := json.Marshal(command)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://router"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode == http.StatusOK {
+		return answer, nil
+	}
+	var problem struct {
+		Code   string `json:"code"`
+		Detail string `json:"detail"`
+	}
+	if json.Unmarshal(answer, &problem) != nil || problem.Detail == "" {
+		return nil, fmt.Errorf("the router answered with status %d", res.StatusCode)
+	}
+	return nil, errors.New(problem.Detail)
+}
+
+// withoutRouter opens the state itself; its lock keeps a router from starting
+// meanwhile.
+func withoutRouter(ctx context.Context, c *config.Config, path string, command server.AdminRequest) ([]byte, error) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	if err := refuseDemo(c.Data); err != nil {
+		return nil, err
+	}
+	s, err := server.New(c, server.Options{Version: version()})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := send(ctx, &http.Client{Transport: inProcess{s.AdminHandler()}}, path, command)
+	return answer, errors.Join(err, s.Close())
+}
+
+// inProcess answers requests by a handler without a socket between.
+type inProcess struct{ handler http.Handler }
+
+func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	rec := &answerRecorder{header: http.Header{}, status: http.StatusOK}
+	p.handler.ServeHTTP(rec, r)
+	return &http.Response{StatusCode: rec.status, Header: rec.header, Body: io.NopCloser(&rec.body), Request: r}, nil
+}
+
+type answerRecorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answerRecorder) Header() http.Header         { return a.header }
+func (a *answerRecorder) WriteHeader(status int)      { a.status = status }
+func (a *answerRecorder) Write(p []byte) (int, error) { return a.body.Write(p) }

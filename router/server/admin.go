@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/router/identity"
+)
+
+// AdminSocket is where a running router takes operators' commands: a Unix
+// socket in the data directory, which only the router's own user can open.
+func AdminSocket(data string) string { return filepath.Join(data, "admin.sock") }
+
+// AdminRequest is an operator's command: which members it needs depends on
+// its path.
+type AdminRequest struct {
+	Slot  string    `json:"slot,omitempty"`
+	User  hux.User  `json:"user,omitempty"`
+	Share bool      `json:"share,omitempty"` // join a slot that others have
+	Wiped bool      `json:"wiped,omitempty"` // the slot's WebUI was emptied
+	Agent hux.Agent `json:"agent,omitempty"`
+	Name  string    `json:"name,omitempty"`
+}
+
+func (s *Server) serveAdmin() (stop func(), err error) {
+	path := AdminSocket(s.config.Data)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a crash: the database's lock is ours, so nobody serves it
+		return nil, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	server := &http.Server{Handler: s.AdminHandler(), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = server.Serve(l) }()
+	return func() { _ = server.Close() }, nil
+}
+
+// AdminHandler answers operators' commands. It authenticates nobody: whoever
+// can reach it is the operator.
+func (s *Server) AdminHandler() http.Handler {
+	m := http.NewServeMux()
+	command := func(path string, run func(context.Context, AdminRequest) (any, error)) {
+		m.Handle("POST "+path, api.Handler(func(w http.ResponseWriter, r *http.Request) error {
+			var req AdminRequest
+			decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, api.MaxBody))
+			decoder.DisallowUnknownFields()
+			if err := decoder.Decode(&req); err != nil {
+				return hux.Errorf(hux.InvalidJSON, "This command is not understood.").Because(err)
+			}
+			answer, err := run(r.Context(), req)
+			if err != nil {
+				return err
+			}
+			slog.InfoContext(r.Context(), "operator's command", "command", path, "slot", req.Slot, "user", req.User, "agent", req.Agent)
+			return api.JSON(w, http.StatusOK, answer)
+		}))
+	}
+	command("/slots/list", func(context.Context, AdminRequest) (any, error) { return s.tenants.List(), nil })
+	command("/slots/assign", func(ctx context.Context, q AdminRequest) (any, error) {
+		return struct{}{}, s.tenants.Assign(ctx, q.Slot, q.User, q.Share)
+	})
+	command("/slots/free", func(ctx context.Context, q AdminRequest) (any, error) {
+		return struct{}{}, s.free(ctx, q.Slot, q.Wiped)
+	})
+	command("/slots/remove", func(ctx context.Context, q AdminRequest) (any, error) {
+		if err := s.tenants.Remove(ctx, q.Slot, q.User); err != nil {
+			return nil, err
+		}
+		return struct{}{}, s.identity.EndAll(ctx, q.User)
+	})
+	command("/agents/create", func(ctx context.Context, q AdminRequest) (any, error) {
+		t, err := s.tenantOfSlot(q.Slot)
+		if err != nil {
+			return nil, err
+		}
+		return s.identity.CreateAgent(ctx, t, q.Name)
+	})
+	command("/agents/list", func(ctx context.Context, q AdminRequest) (any, error) { return s.listAgents(ctx, q.Slot) })
+	command("/agents/rotate", func(ctx context.Context, q AdminRequest) (any, error) {
+		return s.identity.RotateAgent(ctx, q.Agent)
+	})
+	command("/agents/revoke", func(ctx context.Context, q AdminRequest) (any, error) {
+		return struct{}{}, s.identity.RevokeAgent(ctx, q.Agent)
+	})
+	return m
+}
+
+// free takes a slot from its members, ends their sessions, so that what they
+// have open ends too, and revokes the tenant's agents.
+func (s *Server) free(ctx context.Context, slot string, wiped bool) error {
+	var members []hux.User
+	var buried hux.Tenant
+	for _, st := range s.tenants.List() {
+		if st.ID == slot {
+			members, buried = st.Members, st.Tenant
+		}
+	}
+	if err := s.tenants.Free(ctx, slot, wiped); err != nil {
+		return err
+	}
+	var errs error
+	for _, u := range members {
+		errs = errors.Join(errs, s.identity.EndAll(ctx, u))
+	}
+	agents, err := s.identity.ListAgents(ctx, buried)
+	errs = errors.Join(errs, err)
+	for _, a := range agents {
+		errs = errors.Join(errs, s.identity.RevokeAgent(ctx, a.ID))
+	}
+	return errs
+}
+
+func (s *Server) tenantOfSlot(slot string) (hux.Tenant, error) {
+	for _, st := range s.tenants.List() {
+		if st.ID == slot && st.Assigned == "assigned" {
+			return st.Tenant, nil
+		}
+	}
+	return "", hux.Errorf(hux.NotFound, "Slot %s is nobody's yet; an agent belongs to the tenant of a slot.", slot)
+}
+
+// AgentView is an agent as an operator sees it.
+type AgentView struct {
+	Slot string `json:"slot"`
+	identity.AgentInfo
+}
+
+func (s *Server) listAgents(ctx context.Context, slot string) ([]AgentView, error) {
+	views := []AgentView{}
+	for _, st := range s.tenants.List() {
+		if st.Tenant == "" || (slot != "" && st.ID != slot) {
+			continue
+		}
+		agents, err := s.identity.ListAgents(ctx, st.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range agents {
+			views = append(views, AgentView{st.ID, a})
+		}
+	}
+	return views, nil
+}

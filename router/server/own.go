@@ -1,0 +1,99 @@
+package server
+
+import (
+	"net/http"
+	"time"
+
+	"bstein.dev/hux/bridge"
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/router/identity"
+	"bstein.dev/hux/router/tenant"
+)
+
+// me answers who sends the request, and where their chat is.
+func (s *Server) me(w http.ResponseWriter, r *http.Request, id *identity.Identity) error {
+	type slotView struct {
+		ID    hux.Tenant   `json:"id"`
+		Slot  string       `json:"slot"`
+		State tenant.State `json:"state"`
+	}
+	type sessionView struct {
+		SignedInAt time.Time `json:"signed_in_at"`
+		ExpiresAt  time.Time `json:"expires_at"`
+	}
+	view := struct {
+		User       hux.User      `json:"user"`
+		Name       string        `json:"name"`
+		Roles      []string      `json:"roles"`
+		Actor      hux.Actor     `json:"actor"`
+		Site       identity.Site `json:"site"`
+		Tenant     *slotView     `json:"tenant"`
+		Session    *sessionView  `json:"session"`
+		ChatURL    string        `json:"chat_url"`
+		ConsoleURL string        `json:"console_url"`
+		Version    string        `json:"version"`
+	}{
+		User: id.User, Name: id.Name, Roles: append([]string{}, id.Roles...), Actor: id.Actor,
+		Site: s.siteOf(r), ChatURL: originOf(s.config.PublicURL), ConsoleURL: s.consoleOrigin(), Version: s.version,
+	}
+	if t := s.tenantOf(id); t != nil {
+		view.Tenant = &slotView{ID: t.ID(), Slot: t.Slot(), State: t.State()}
+	}
+	if id.Method == identity.Session {
+		view.Session = &sessionView{SignedInAt: id.SignedInAt.UTC(), ExpiresAt: id.ExpiresAt.UTC()}
+	}
+	return api.JSON(w, http.StatusOK, view)
+}
+
+// tenantOf is the tenant of whoever id is, or nil; it claims nothing.
+func (s *Server) tenantOf(id *identity.Identity) *tenant.Tenant {
+	if id.Actor.Kind == hux.KindAgent {
+		return s.tenants.ByID(id.Tenant)
+	}
+	return s.tenants.Lookup(id.User)
+}
+
+// endSessions signs the user out everywhere, here included.
+func (s *Server) endSessions(w http.ResponseWriter, r *http.Request, id *identity.Identity) error {
+	if err := s.identity.EndAll(r.Context(), id.User); err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (s *Server) capabilities(w http.ResponseWriter, _ *http.Request, id *identity.Identity) error {
+	return api.JSON(w, http.StatusOK, api.NewCapabilities(s.flags, id.Actor, s.build))
+}
+
+// status is what an operator looks at first when something is off.
+func (s *Server) status(w http.ResponseWriter, _ *http.Request, _ *identity.Identity) error {
+	slots := s.tenants.List()
+	free, total := 0, 0
+	for _, st := range slots {
+		if st.Pool {
+			total++
+			if st.Assigned == "free" {
+				free++
+			}
+		}
+	}
+	return api.JSON(w, http.StatusOK, map[string]any{
+		"version":  s.version,
+		"build":    s.build,
+		"slots":    slots,
+		"pool":     map[string]int{"free": free, "total": total},
+		"findings": s.selfCheck.list(),
+		"warnings": append(append([]string{}, s.warnings...), s.tenants.Warnings()...),
+		"provider": map[string]bool{"ready": s.identity.Ready()},
+	})
+}
+
+func (s *Server) page(name bridge.Page) handler {
+	return func(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {
+		s.pages.Write(w, r, http.StatusOK, name, bridge.Facts{})
+		return nil
+	}
+}

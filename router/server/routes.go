@@ -1,0 +1,199 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/mux"
+
+	"bstein.dev/hux/bridge"
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/router/identity"
+)
+
+// access says who may use a route.
+type access int
+
+const (
+	public   access = iota // anybody
+	signedIn               // whoever is authenticated
+	operator               // who holds the role hux-operator
+	human                  // a person; from a browser on the console origin only
+)
+
+// route is one line of the map of our own URLs.
+type route struct {
+	method  string
+	path    string
+	access  access
+	handler handler
+}
+
+// handler answers a request whose sender is known; id is nil on public routes.
+type handler func(w http.ResponseWriter, r *http.Request, id *identity.Identity) error
+
+// everywhere are the routes that all three sites have. Whatever is not in the
+// map of its site goes to the WebUI on the chat site and is 404 elsewhere.
+func (s *Server) everywhere() []route {
+	return []route{
+		{"GET", "/hux/bridge/{file:.*}", public, plain(bridge.Handler())},
+		{"POST", "/hux/auth/backchannel", public, plain(s.identity.Handler(identity.API))},
+		{"GET", "/hux/api/me", signedIn, s.me},
+		{"POST", "/hux/api/sessions/end", human, s.endSessions},
+		{"GET", "/hux/api/status", operator, s.status},
+		{"GET", "/hux/v1/capabilities", signedIn, s.gate("hux.foundation", s.capabilities)},
+	}
+}
+
+// pagesMap are our pages and sign-in, on the console site.
+func (s *Server) pagesMap() []route {
+	auth := plain(s.identity.Handler(identity.Console))
+	return []route{
+		{"GET", "/hux/api/ui/", signedIn, s.page(bridge.Home)},
+		{"GET", "/hux/api/ui/panel", public, s.page(bridge.Panel)},
+		{"GET", "/hux/api/ui/sign-out", public, s.page(bridge.SignOut)},
+		{"GET", "/hux/api/ui/signed-out", public, s.page(bridge.SignedOut)},
+		{"GET", "/hux/api/ui/status", operator, s.page(bridge.Status)},
+		{"GET", "/hux/auth/start", public, auth},
+		{"GET", "/hux/auth/sign-in", public, auth},
+		{"GET", "/hux/auth/callback", public, auth},
+		{"POST", "/hux/auth/sign-out", public, auth},
+	}
+}
+
+// chatMap is what the chat site has of its own beside the WebUI.
+func (s *Server) chatMap() []route {
+	auth := plain(s.identity.Handler(identity.Chat))
+	return []route{
+		{"GET", "/hux/auth/start", public, auth},
+		{"GET", "/hux/auth/accept", public, auth},
+		{"GET", "/hux/auth/end", public, auth},
+	}
+}
+
+// signInPaths are the WebUI's own: it goes there on a 401.
+var signInPaths = []string{"/login", "/session/login"}
+
+func (s *Server) signInRoutes(site identity.Site) []route {
+	var routes []route
+	for _, p := range signInPaths {
+		routes = append(routes, route{"GET", p, public, plain(s.identity.Handler(site))})
+	}
+	return routes
+}
+
+func plain(h http.Handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {
+		h.ServeHTTP(w, r)
+		return nil
+	}
+}
+
+// gate puts a route of /hux/v1 behind its flag.
+func (s *Server) gate(flag string, next handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, id *identity.Identity) error {
+		return api.Gate(s.flags, flag, func(w http.ResponseWriter, r *http.Request) error { return next(w, r, id) })(w, r)
+	}
+}
+
+// newMux turns a map into a router. All methods of a path hang on one route,
+// so that another method is a 405 that says which there are; HEAD goes with
+// GET.
+func (s *Server) newMux(site identity.Site, routes []route) *mux.Router {
+	router := mux.NewRouter().UseEncodedPath().SkipClean(true)
+	byPath := map[string]map[string]route{}
+	var order []string
+	for _, rt := range routes {
+		if byPath[rt.path] == nil {
+			byPath[rt.path] = map[string]route{}
+			order = append(order, rt.path)
+		}
+		byPath[rt.path][rt.method] = rt
+	}
+	for _, p := range order {
+		methods := byPath[p]
+		var allow []string
+		for m := range methods {
+			allow = append(allow, m)
+			if m == http.MethodGet {
+				allow = append(allow, http.MethodHead)
+			}
+		}
+		slices.Sort(allow)
+		err := router.Handle(p, s.handle(func(w http.ResponseWriter, r *http.Request) error {
+			m := r.Method
+			if m == http.MethodHead {
+				m = http.MethodGet
+			}
+			rt, ok := methods[m]
+			if !ok {
+				w.Header().Set("Allow", strings.Join(allow, ", "))
+				return hux.Errorf(hux.MethodNotAllowed, "This path has %s.", strings.Join(allow, ", "))
+			}
+			return s.admit(site, rt, w, r)
+		})).GetError()
+		if err != nil {
+			panic(err) // a path in the map is malformed; New runs this in every test
+		}
+	}
+	router.NotFoundHandler = s.handle(func(http.ResponseWriter, *http.Request) error {
+		return hux.Errorf(hux.NotFound, "There is nothing here.")
+	})
+	return router
+}
+
+// admit lets a request through to its route's handler, or says why not.
+func (s *Server) admit(site identity.Site, rt route, w http.ResponseWriter, r *http.Request) error {
+	if rt.access == public {
+		return rt.handler(w, r, nil)
+	}
+	if strings.HasPrefix(rt.path, "/hux/v1/") && !s.flags.Enabled("hux.foundation") {
+		return hux.Errorf(hux.NotFound, "There is nothing here.") // even to whoever is not signed in: it is as if it were not built
+	}
+	id, ctx, err := s.identity.Authenticate(r, site)
+	if err != nil {
+		return err
+	}
+	if id == nil {
+		return s.signedOut(w, r, site)
+	}
+	if err := s.fence(r, site, id); err != nil {
+		return err
+	}
+	switch rt.access {
+	case operator:
+		if !id.Has(identity.RoleOperator) {
+			return hux.Errorf(hux.OperatorRequired, "This needs the role %s at the sign-in provider.", identity.RoleOperator)
+		}
+	case human:
+		if id.Actor.Kind != hux.KindHuman {
+			return hux.Errorf(hux.HumanRequired, "Only a person may do this.")
+		}
+		if id.Method == identity.Session && site != identity.Console {
+			return hux.Errorf(hux.ConsoleRequired, "From a browser this is done on the console, %s.", s.consoleOrigin())
+		}
+	}
+	return rt.handler(w, r.WithContext(ctx), id)
+}
+
+// fence keeps other origins from acting with a browser's cookie (contracts
+// 2.1): an unsafe method needs our own exact origin and a JSON body, which no
+// form of another page can send.
+func (s *Server) fence(r *http.Request, site identity.Site, id *identity.Identity) error {
+	if id.Method != identity.Session || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil
+	}
+	own := s.consoleOrigin()
+	if site == identity.Chat {
+		own = originOf(s.config.PublicURL)
+	}
+	if o := r.Header["Origin"]; len(o) != 1 || o[0] != own || r.Header.Get("Sec-Fetch-Site") != "same-origin" {
+		return hux.Errorf(hux.CrossOrigin, "This is refused from another origin.")
+	}
+	if ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(ct), "application/json") {
+		return hux.Errorf(hux.UnsupportedMediaType, "Send a JSON body with Content-Type: application/json.")
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"bstein.dev/hux/router/proxy"
+	"bstein.dev/hux/router/tenant"
+)
+
+// findings is what the last self-check found off, for the log and the status
+// page.
+type findings struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (f *findings) list() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string{}, f.texts...)
+}
+
+// runSelfCheck compares each WebUI with what the allow-list was made for,
+// once it is up: a WebUI of another version may have routes that the list
+// does not know.
+func (s *Server) runSelfCheck(ctx context.Context) {
+	client := &http.Client{
+		Timeout:       10 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	checked := map[string]bool{}
+	ticker := time.NewTicker(s.config.SlotHealthEvery)
+	defer ticker.Stop()
+	for len(checked) < len(s.config.Slots) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		up := map[string]bool{}
+		for _, st := range s.tenants.List() {
+			up[st.ID] = st.State == tenant.Up
+		}
+		for _, slot := range s.config.Slots {
+			if checked[slot.ID] || !up[slot.ID] {
+				continue
+			}
+			checked[slot.ID] = true
+			var texts []string
+			for _, f := range proxy.SelfCheck(ctx, slot.URL, s.rules, client) {
+				texts = append(texts, "slot "+slot.ID+": "+f.String())
+				slog.Warn("self-check", "slot", slot.ID, "finding", f.String())
+			}
+			s.selfCheck.mu.Lock()
+			s.selfCheck.texts = slices.Concat(s.selfCheck.texts, texts)
+			s.selfCheck.mu.Unlock()
+		}
+	}
+	slog.Info("self-check done", "slots", len(checked), "findings", len(s.selfCheck.list()))
+}

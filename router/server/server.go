@@ -1,0 +1,283 @@
+// Package server is the front door itself: it joins identity, tenants, the
+// proxy and our own pages into one map of URLs, and runs the listeners.
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	contract "bstein.dev/hux"
+	"bstein.dev/hux/bridge"
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/store"
+	"bstein.dev/hux/router/config"
+	"bstein.dev/hux/router/identity"
+	"bstein.dev/hux/router/proxy"
+	"bstein.dev/hux/router/tenant"
+)
+
+// Options is what New needs besides the configuration.
+type Options struct {
+	Version  string
+	Warnings []string // of the configuration, for the status page
+	// Local answers under /demo/ on the API site. Only the demo has it.
+	Local http.Handler
+}
+
+// Server is one running router.
+type Server struct {
+	config   *config.Config
+	version  string
+	warnings []string
+	build    api.Build
+	flags    hux.Flags
+
+	db        *store.DB
+	identity  *identity.Service
+	tenants   *tenant.Service
+	proxy     *proxy.Proxy
+	rules     *proxy.Rules
+	pages     *bridge.Pages
+	registry  *prometheus.Registry
+	selfCheck findings
+
+	sites    map[string]identity.Site // by Host, as browsers write it
+	own      map[identity.Site]http.Handler
+	ownPaths map[identity.Site]map[string]bool // outside /hux/
+	draining atomic.Bool
+}
+
+// New opens the state under config.Data and builds every part. It starts
+// nothing; Run does. Close gives the state back.
+func New(c *config.Config, o Options) (*Server, error) {
+	registry, err := hux.ParseFlagRegistry(contract.Flags)
+	if err != nil {
+		return nil, fmt.Errorf("flags.json: %w", err)
+	}
+	s := &Server{
+		config: c, version: o.Version, warnings: o.Warnings,
+		build: api.ThisBuild(c.ImageDigest), flags: hux.ResolveFlags(registry, c.Flags),
+		registry: prometheus.NewRegistry(),
+	}
+	for _, name := range s.flags.Unknown {
+		s.warnings = append(s.warnings, fmt.Sprintf("flag %s is not in the registry and is ignored", name))
+	}
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.rules, err = loadRules(c.RulesFile); err != nil {
+		return nil, err
+	}
+	if s.db, err = store.Open(filepath.Join(c.Data, "router.db")); err != nil {
+		return nil, err
+	}
+	if err := s.join(o); err != nil {
+		return nil, errors.Join(err, s.db.Close())
+	}
+	return s, nil
+}
+
+func loadRules(path string) (*proxy.Rules, error) {
+	if path == "" {
+		return proxy.DefaultRules(), nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	rules, err := proxy.LoadRules(f)
+	if err != nil {
+		return nil, fmt.Errorf("rules_file: %w", err)
+	}
+	return rules, nil
+}
+
+// join builds the parts from the configuration; each gets just what it needs.
+func (s *Server) join(o Options) (err error) {
+	c := s.config
+	s.identity, err = identity.New(identity.Options{
+		DB: s.db, Key: c.Key,
+		PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL,
+		Issuer: c.OIDCIssuer, InternalURL: c.OIDCInternalURL, Namespace: c.OIDCNamespace,
+		ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes,
+		Audience: c.OIDCAudience, BearerClients: c.OIDCBearerClients, Algorithms: c.OIDCAlgorithms, RolesClaim: c.OIDCRolesClaim,
+		IdleLifetime: c.SessionIdle, AbsoluteLifetime: c.SessionAbsolute, ClockSkew: c.ClockSkew,
+		ClientAddr: s.clientAddr, Registry: s.registry,
+	})
+	if err != nil {
+		return fmt.Errorf("identity: %w", err)
+	}
+	slots := make([]tenant.SlotConfig, 0, len(c.Slots))
+	for _, slot := range c.Slots {
+		members := make([]hux.User, 0, len(slot.Members))
+		for _, m := range slot.Members {
+			members = append(members, hux.User(m))
+		}
+		slots = append(slots, tenant.SlotConfig{ID: slot.ID, URL: slot.URL, Members: members})
+	}
+	s.tenants, err = tenant.New(tenant.Options{
+		DB: s.db, Slots: slots, HealthPath: c.SlotHealthPath, HealthEvery: c.SlotHealthEvery, Registry: s.registry,
+	})
+	if err != nil {
+		return err
+	}
+	console := c.ConsoleURL
+	if console == nil {
+		console = c.PublicURL
+	}
+	s.proxy, err = proxy.New(proxy.Options{
+		Rules: s.rules, IdentityHeader: c.IdentityHeader, PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL,
+		Head: bridge.Head(console), UploadLimit: c.UploadLimit, HeaderTimeout: c.UpstreamTimeout, MaxStreams: c.SlotConnections,
+		Registry: s.registry, OnDown: s.tenants.Suspect, Unavailable: s.unavailable,
+		Health: func(t proxy.Target) bool { return s.slotUp(t.Slot) },
+	})
+	if err != nil {
+		return fmt.Errorf("proxy: %w", err)
+	}
+	pages := bridge.PagesOptions{ChatURL: c.PublicURL, ConsoleURL: c.ConsoleURL}
+	if issuer, err := url.Parse(c.OIDCIssuer); err == nil {
+		pages.SignOut = []*url.URL{issuer}
+	}
+	if s.pages, err = bridge.NewPages(pages); err != nil {
+		return fmt.Errorf("pages: %w", err)
+	}
+	s.mapSites(o.Local)
+	return nil
+}
+
+// mapSites decides which hosts there are and what each has of its own.
+func (s *Server) mapSites(local http.Handler) {
+	c := s.config
+	s.sites = map[string]identity.Site{}
+	for _, h := range c.APIHosts {
+		s.sites[hostOnly(strings.ToLower(h))] = identity.API
+	}
+	onAPI := s.everywhere()
+	if local != nil {
+		onAPI = append(onAPI, route{"GET", "/demo/{rest:.*}", public, plain(local)}, route{"POST", "/demo/{rest:.*}", public, plain(local)})
+	}
+	onConsole := append(s.everywhere(), s.pagesMap()...)
+	onChat := append(s.everywhere(), s.chatMap()...)
+	s.own = map[identity.Site]http.Handler{identity.API: s.newMux(identity.API, onAPI)}
+	s.ownPaths = map[identity.Site]map[string]bool{identity.API: {}}
+	if c.ConsoleURL == nil { // one origin: all of it is Console, which also has the WebUI
+		s.sites[c.PublicURL.Host] = identity.Console
+		s.own[identity.Console] = s.newMux(identity.Console, append(onConsole, s.signInRoutes(identity.Console)...))
+		s.ownPaths[identity.Console] = map[string]bool{signInPaths[0]: true, signInPaths[1]: true}
+		return
+	}
+	s.sites[c.PublicURL.Host], s.sites[c.ConsoleURL.Host] = identity.Chat, identity.Console
+	s.own[identity.Chat] = s.newMux(identity.Chat, append(onChat, s.signInRoutes(identity.Chat)...))
+	s.own[identity.Console] = s.newMux(identity.Console, append(onConsole,
+		route{"GET", "/", public, func(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {
+			http.Redirect(w, r, "/hux/api/ui/", http.StatusFound)
+			return nil
+		}}))
+	s.ownPaths[identity.Chat] = map[string]bool{signInPaths[0]: true, signInPaths[1]: true}
+}
+
+// Close gives the state back after Run.
+func (s *Server) Close() error { return s.db.Close() }
+
+// Run serves on listener, and operators on the socket in the data directory,
+// until ctx ends; then it tells open streams, lets requests end within the
+// grace time, and returns.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { s.tenants.Run(background) })
+	wg.Go(func() {
+		if err := s.identity.Run(background); err != nil && background.Err() == nil {
+			slog.Error("identity stopped", "cause", err)
+		}
+	})
+	wg.Go(func() { s.runSelfCheck(background) })
+	stopAdmin, err := s.serveAdmin()
+	if err != nil {
+		return fmt.Errorf("operators' socket: %w", err)
+	}
+	defer stopAdmin()
+	stopMetrics, err := s.serveMetrics()
+	if err != nil {
+		return err
+	}
+	defer stopMetrics()
+
+	server := &http.Server{
+		Handler:           http.HandlerFunc(s.serve),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return background },
+		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
+	}
+	serve := server.Serve
+	if s.config.TLSCert != "" {
+		if server.TLSConfig, err = tlsConfig(s.config.TLSCert, s.config.TLSKey); err != nil {
+			return err
+		}
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	s.draining.Store(true)
+	slog.Info("shutting down", "grace", s.config.Grace.String())
+	s.proxy.Drain()
+	graceful, cancel := context.WithTimeout(background, s.config.Grace)
+	defer cancel()
+	if err := server.Shutdown(graceful); err != nil {
+		slog.Warn("requests were cut at the end of the grace time")
+		stop()
+		return errors.Join(server.Close(), nil)
+	}
+	return nil
+}
+
+func (s *Server) serveMetrics() (stop func(), err error) {
+	if s.config.MetricsListen == "" {
+		return func() {}, nil
+	}
+	l, err := net.Listen("tcp", s.config.MetricsListen)
+	if err != nil {
+		return nil, fmt.Errorf("metrics_listen: %w", err)
+	}
+	m := http.NewServeMux()
+	m.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: m, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = server.Serve(l) }()
+	return func() { _ = server.Close() }, nil
+}
+
+func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+func (s *Server) consoleOrigin() string {
+	if s.config.ConsoleURL == nil {
+		return originOf(s.config.PublicURL)
+	}
+	return originOf(s.config.ConsoleURL)
+}
+
+func newRequestID() string { return rand.Text()[:20] }

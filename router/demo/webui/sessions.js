@@ -62,7 +62,9 @@ function adopt(session) {
   drawSessionList();
 }
 
+let opening = 0; // the newest of the openings under way wins
 async function loadSession(sid) {
+  const mine = ++opening;
   toggleSidebar(false);
   detachStream();
   tellOpened(sid, null, 'preload');
@@ -70,9 +72,10 @@ async function loadSession(sid) {
   try {
     ({session} = await api('/api/session?session_id=' + encodeURIComponent(sid)));
   } catch (error) {
-    if (error.status === 404) { showHome(); showToast('That conversation is gone.', 3000, 'warning'); }
+    if (error.status === 404 && mine === opening) { showHome(); showToast('That conversation is gone.', 3000, 'warning'); }
     return;
   }
+  if (mine !== opening) return;
   place(sid);
   adopt(session);
   $('msg').value = (session.composer_draft && session.composer_draft.text) || '';
@@ -91,6 +94,7 @@ async function refreshSession() {
 
 // showHome is the page without a conversation; one is made by the first message.
 function showHome() {
+  opening += 1;
   toggleSidebar(false);
   detachStream();
   watchSession(null);

@@ -5,71 +5,95 @@
 // In a test the script is a function that the test drives (see Run). Started by itself,
 //   node gateway.mjs PORT KEY
 // it repeats every message word by word and asks for an approval when the message begins with "run ".
-
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { pathToFileURL } from 'node:url';
 
+/** @typedef {import('node:http').IncomingMessage} Req */
+/** @typedef {import('node:http').ServerResponse} Res */
+/** @typedef {'running' | 'waiting_for_approval' | 'stopping' | 'completed' | 'failed' | 'cancelled'} Status */
+
 /** One turn of the agent. A script calls its methods; what they say is kept, so that a late reader misses nothing. */
 export class Run {
+  /** @type {string[]} */
   #frames = [];
+  /** @type {Set<Res>} */
   #readers = new Set();
+  /** @type {Map<string, (choice: string) => void>} */
   #approvals = new Map();
-  #stopped = deferred();
+  /** @type {() => void} */
+  #pressStop = () => {};
 
+  /**
+   * @param {any} request  the body of POST /v1/runs
+   * @param {import('node:http').IncomingHttpHeaders} headers  and its headers
+   */
   constructor(request, headers) {
     this.id = `run_${randomBytes(16).toString('hex')}`;
-    /** The body of POST /v1/runs. */
     this.request = request;
-    /** The headers of POST /v1/runs. */
     this.headers = headers;
+    /** @type {Status} */
     this.status = 'running';
-    this.created = Date.now() / 1000;
-    /** Resolves when the person pressed stop. */
-    this.stopped = this.#stopped.promise;
+    /** Resolves when the person pressed stop. @type {Promise<void>} */
+    this.stopped = new Promise((resolve) => { this.#pressStop = resolve; });
   }
 
-  /** The text of the turn, whether it came as a string or as message parts. */
+  /** The text of the turn, whether it came as a string or as message parts. @returns {string} */
   get text() {
     const { input } = this.request;
     if (typeof input === 'string') return input;
     const content = input?.at(-1)?.content ?? '';
-    return typeof content === 'string' ? content : content.filter((p) => p.text).map((p) => p.text).join('\n');
+    if (typeof content === 'string') return content;
+    return content.map((/** @type {{text?: string}} */ part) => part.text ?? '').join('\n');
   }
 
   get done() {
-    return this.status !== 'running' && this.status !== 'waiting_for_approval';
+    return ['completed', 'failed', 'cancelled'].includes(this.status);
   }
 
+  /** @param {string} delta */
   say(delta) {
     this.#emit('message.delta', { delta });
   }
 
+  /** @param {string} text */
   think(text) {
     this.#emit('reasoning.available', { text });
   }
 
+  /** @param {string} tool @param {string} preview */
   toolStarted(tool, preview) {
     this.#emit('tool.started', { tool, preview });
   }
 
+  /** @param {string} tool @param {string} preview */
   toolCompleted(tool, preview, error = false) {
     this.#emit('tool.completed', { tool, preview, duration: 0.01, error });
   }
 
-  /** Asks the person about a command; resolves to the choice: once, session, always or deny. */
+  /**
+   * Asks the person about a command.
+   * @param {string} command
+   * @param {string} description
+   * @returns {Promise<string>} once, session, always or deny
+   */
   async ask(command, description) {
     const id = randomBytes(16).toString('hex');
-    const answer = deferred();
-    this.#approvals.set(id, answer);
     this.status = 'waiting_for_approval';
+    const answer = new Promise((/** @type {(choice: string) => void} */ resolve) => this.#approvals.set(id, resolve));
     this.#emit('approval.request', {
-      approval_id: id, request_id: id, command, description, pattern_key: 'recursive delete',
-      pattern_keys: ['recursive delete'], allow_permanent: true, allow_session: true,
+      approval_id: id,
+      request_id: id,
+      command,
+      description,
+      pattern_key: 'recursive delete',
+      pattern_keys: ['recursive delete'],
+      allow_permanent: true,
+      allow_session: true,
       choices: ['once', 'session', 'always', 'deny'],
     });
-    const choice = await answer.promise;
-    this.status = 'running';
+    const choice = await answer;
+    if (!this.done) this.status = 'running';
     this.#emit('approval.responded', { choice, request_id: id, resolved: 1 });
     return choice;
   }
@@ -78,6 +102,7 @@ export class Run {
     this.#end('completed', { completed: true, output, usage: { input_tokens: 12, output_tokens: 7, total_tokens: 19 } });
   }
 
+  /** @param {string} error */
   fail(error) {
     this.#end('failed', { error });
   }
@@ -86,27 +111,37 @@ export class Run {
     this.#end('cancelled', {});
   }
 
-  /** Answers the named approval, or the oldest one when none is named; false if there is none. */
+  /**
+   * Answers the named approval, or the oldest one when none is named.
+   * @param {string | undefined} id
+   * @param {string} choice
+   * @returns {boolean} whether there was one
+   */
   respond(id, choice) {
-    const key = id || this.#approvals.keys().next().value;
+    const key = id ?? this.#approvals.keys().next().value ?? '';
     const answer = this.#approvals.get(key);
     this.#approvals.delete(key);
-    answer?.resolve(choice);
+    answer?.(choice);
     return answer !== undefined;
   }
 
   stop() {
     this.status = 'stopping';
-    this.#stopped.resolve();
+    this.#pressStop();
   }
 
+  /** Writes all events so far, then the rest as it happens. @param {Res} res */
   follow(res) {
     for (const frame of this.#frames) res.write(frame);
-    if (this.done) return void res.end(': stream closed\n\n');
+    if (this.done) {
+      res.end(': stream closed\n\n');
+      return;
+    }
     this.#readers.add(res);
     res.on('close', () => this.#readers.delete(res));
   }
 
+  /** @param {string} event @param {Record<string, unknown>} fields */
   #emit(event, fields) {
     const data = { event, run_id: this.id, timestamp: Date.now() / 1000, ...fields };
     const frame = `id: ${this.#frames.length + 1}\ndata: ${JSON.stringify(data)}\n\n`;
@@ -114,6 +149,7 @@ export class Run {
     for (const res of this.#readers) res.write(frame);
   }
 
+  /** @param {Status} status @param {Record<string, unknown>} fields */
   #end(status, fields) {
     if (this.done) return;
     this.status = status;
@@ -123,7 +159,7 @@ export class Run {
   }
 }
 
-/** Repeats the message word by word; a message beginning with "run " asks first. */
+/** Repeats the message word by word; a message beginning with "run " asks first. @param {Run} run */
 export async function echo(run) {
   const text = run.text;
   if (text.startsWith('run ')) {
@@ -135,61 +171,47 @@ export async function echo(run) {
   run.complete();
 }
 
-/**
- * Starts a gateway on 127.0.0.1. Every request must carry the key, as the real one demands.
- * @param {{key: string, port?: number, script?: (run: Run) => Promise<void> | void}} options
- * @returns {Promise<Gateway>}
- */
-export async function startGateway({ key, port = 0, script = echo }) {
-  const gateway = new Gateway(key, script);
-  await gateway.listen(port);
-  return gateway;
-}
-
+/** A gateway on 127.0.0.1. Every request must carry its key, as the real one demands. */
 export class Gateway {
-  #server;
-  #key;
+  /** @type {((run: Run) => void)[]} */
   #waiting = [];
 
-  constructor(key, script) {
-    this.#key = key;
-    /** What the next runs do; a test replaces it. */
-    this.script = script;
-    /** Every run so far, oldest first. */
+  /** @param {string} key */
+  constructor(key) {
+    this.key = key;
+    /** Every run so far, oldest first. @type {Run[]} */
     this.runs = [];
     /** Requests refused for a wrong key. */
     this.refused = 0;
-    this.#server = createServer((req, res) => this.#serve(req, res).catch((err) => send(res, 500, { error: { message: String(err) } })));
-  }
-
-  async listen(port) {
-    await new Promise((resolve) => this.#server.listen(port, '127.0.0.1', resolve));
+    this.server = createServer((req, res) => {
+      this.#serve(req, res).catch((error) => send(res, 500, { error: { message: String(error) } }));
+    });
   }
 
   get url() {
-    return `http://127.0.0.1:${this.#server.address().port}`;
+    const address = /** @type {import('node:net').AddressInfo} */ (this.server.address());
+    return `http://127.0.0.1:${address.port}`;
   }
 
-  /** Makes the next run wait for the caller, who then speaks through it. */
+  /** Makes the next run wait for the caller, who then speaks through it. @returns {Promise<Run>} */
   take() {
-    const taken = deferred();
-    this.#waiting.push(taken);
-    return taken.promise;
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   async close() {
     for (const run of this.runs) run.cancel();
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+    this.server.closeAllConnections();
+    await new Promise((resolve) => this.server.close(resolve));
   }
 
+  /** @param {Req} req @param {Res} res */
   async #serve(req, res) {
-    const { pathname } = new URL(req.url, this.url);
+    const { pathname } = new URL(req.url ?? '/', this.url);
     const route = `${req.method} ${pathname}`;
     if (route === 'GET /health' || route === 'GET /v1/health') {
       return send(res, 200, { status: 'ok', platform: 'hermes-agent', version: '0.0.0-standin' });
     }
-    if (req.headers.authorization !== `Bearer ${this.#key}`) {
+    if (req.headers.authorization !== `Bearer ${this.key}`) {
       this.refused++;
       return send(res, 401, { error: { message: 'wrong key', type: 'gateway_auth_error', code: 'gateway_auth_failed' } });
     }
@@ -207,10 +229,11 @@ export class Gateway {
       this.runs.push(run);
       send(res, 202, { run_id: run.id, status: 'started', replayed: false });
       const taken = this.#waiting.shift();
-      if (taken) return taken.resolve(run);
-      return this.script(run);
+      if (taken) taken(run);
+      else await echo(run);
+      return;
     }
-    const [, id, action = ''] = pathname.match(/^\/v1\/runs\/([^/]+)(?:\/([a-z]+))?$/) ?? [];
+    const [, id, action = ''] = /^\/v1\/runs\/([^/]+)(?:\/([a-z]+))?$/.exec(pathname) ?? [];
     const run = this.runs.find((r) => r.id === id);
     if (!run) return send(res, 404, { error: { message: 'no such thing', type: 'invalid_request_error', code: 'not_found' } });
     switch (`${req.method} ${action}`) {
@@ -220,8 +243,8 @@ export class Gateway {
         res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' });
         return run.follow(res);
       case 'POST approval': {
-        const { choice, approval_id, request_id } = JSON.parse(await read(req));
-        if (!run.respond(request_id ?? approval_id, choice)) {
+        const { choice, approval_id: approval, request_id: wanted } = JSON.parse(await read(req));
+        if (!run.respond(wanted ?? approval, choice)) {
           return send(res, 409, { error: { message: 'nothing is pending', type: 'invalid_request_error', code: 'approval_not_pending' } });
         }
         return send(res, 200, { object: 'hermes.run.approval_response', run_id: run.id, choice, resolved: 1 });
@@ -236,18 +259,24 @@ export class Gateway {
   }
 }
 
-function deferred() {
-  let resolve;
-  const promise = new Promise((r) => { resolve = r; });
-  return { promise, resolve };
+/**
+ * Starts a gateway.
+ * @param {{key: string, port?: number}} options
+ */
+export async function startGateway({ key, port = 0 }) {
+  const gateway = new Gateway(key);
+  await new Promise((resolve) => gateway.server.listen(port, '127.0.0.1', () => resolve(undefined)));
+  return gateway;
 }
 
+/** @param {Req} req */
 async function read(req) {
   const chunks = [];
   for await (const chunk of req) chunks.push(chunk);
   return Buffer.concat(chunks).toString() || '{}';
 }
 
+/** @param {Res} res @param {number} status @param {unknown} body */
 function send(res, status, body) {
   const text = JSON.stringify(body);
   res.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) });

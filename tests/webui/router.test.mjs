@@ -205,6 +205,16 @@ test('stop reaches the agent', async () => {
   await idle(page);
 });
 
+test('a failing turn says why', async () => {
+  const run = await send(page, 'alice', 'Try something hard');
+  run.think('It may not work.');
+  run.say('I tried');
+  run.fail('the model is not available');
+  await idle(page);
+  await page.getByText('the model is not available').last().waitFor();
+  assert.deepEqual(errors, []);
+});
+
 test('an uploaded picture and a file reach the agent and are shown', async () => {
   const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
   await page.locator('#fileInput').setInputFiles([

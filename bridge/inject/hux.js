@@ -162,6 +162,8 @@ class Panel {
 
   open() {
     if (!this.root.isConnected) document.body.append(this.root);
+    const bar = this.button.root.closest('header');
+    this.root.style.setProperty('--hux-top', `${Math.max(0, bar?.getBoundingClientRect().bottom ?? 0)}px`);
     const frame = element('iframe', {
       class: 'hux-frame hux-waiting',
       title: 'HUX: who you are and how you are connected',

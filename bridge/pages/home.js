@@ -81,6 +81,7 @@ function everywhere() {
     confirmed.disabled = true;
     try {
       await ask('/hux/api/sessions/end', { method: 'POST', body: {} });
+      signedIn = false; // the next look need not lead anywhere
       location.assign('/hux/api/ui/signed-out');
     } catch (error) {
       failed.textContent = error instanceof Refused ? error.message : 'The router did not answer. Nothing was ended.';

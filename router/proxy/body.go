@@ -1,0 +1,185 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"bstein.dev/hux/hux"
+)
+
+const (
+	memoryBody = 1 << 20 // of a body without a length, what is kept in memory; the rest goes to a file
+	ruledBody  = 1 << 20 // the largest body that a rule looks into
+)
+
+// upload is a request's body as it goes up: always with a length, since the
+// upstream knows no other framing.
+type upload struct {
+	reader io.Reader // nil: the client's own body
+	length int64
+	file   *os.File
+}
+
+func (u *upload) close() {
+	if u.file != nil {
+		_ = u.file.Close() // it has no name any more; closing it frees it
+	}
+}
+
+// takeBody makes the request's body fit to be sent: within the limit, of
+// known length, and as the rule wants it.
+func (x *exchange) takeBody() error {
+	r, limit := x.in, x.proxy.uploadLimit
+	x.upload.length = r.ContentLength
+	if r.ContentLength == 0 && len(x.rule.Body) == 0 {
+		return nil
+	}
+	if r.ContentLength > limit {
+		return x.tooLarge(limit)
+	}
+	if len(x.rule.Body) > 0 {
+		return x.ruledBody()
+	}
+	if r.ContentLength < 0 {
+		return x.measure(limit)
+	}
+	return nil
+}
+
+func (x *exchange) tooLarge(limit int64) error {
+	x.w.Header().Set("Connection", "close")
+	return hux.Errorf(hux.TooLarge, "At most %d bytes can be sent in one request.", limit)
+}
+
+// measure reads a body without a length, into memory and then into a file.
+func (x *exchange) measure(limit int64) error {
+	body := io.LimitReader(x.in.Body, limit+1)
+	var start bytes.Buffer
+	n, err := io.CopyN(&start, body, memoryBody)
+	x.upload.reader = &start
+	if err == nil {
+		f, ferr := os.CreateTemp("", "hux-upload-")
+		if ferr != nil {
+			return ferr
+		}
+		x.upload.file = f
+		if err := os.Remove(f.Name()); err != nil {
+			return err
+		}
+		m, cerr := io.Copy(f, body)
+		if err = cerr; err == nil {
+			_, err = f.Seek(0, io.SeekStart)
+		}
+		n += m
+		x.upload.reader = io.MultiReader(&start, f)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return unreadBody(err)
+	}
+	if n > limit {
+		return x.tooLarge(limit)
+	}
+	x.upload.length = n
+	return nil
+}
+
+// unreadBody is what a client is told whose body ended too early.
+func unreadBody(err error) error {
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return hux.Errorf(hux.TooLarge, "At most %d bytes can be sent in one request.", tooLarge.Limit)
+	}
+	return hux.Errorf(hux.BadRequest, "The request's body could not be read.").Because(err)
+}
+
+// ruledBody reads a JSON body and holds it against the rule.
+func (x *exchange) ruledBody() error {
+	limit := min(x.proxy.uploadLimit, ruledBody)
+	body, err := io.ReadAll(io.LimitReader(x.in.Body, limit+1))
+	if err != nil {
+		return unreadBody(err)
+	}
+	if int64(len(body)) > limit {
+		return x.tooLarge(limit)
+	}
+	if !permitted(body, x.rule.Body) || len(x.in.Header["Content-Encoding"]) > 0 {
+		x.logDenied("body")
+		return hux.Errorf(hux.PolicyDenied, "This request asks for more than may be granted here.")
+	}
+	x.upload.reader, x.upload.length = bytes.NewReader(body), int64(len(body))
+	return nil
+}
+
+// permitted reports whether body is one JSON object of which every member
+// that a rule names, each time it stands there, has a permitted value.
+// Readers differ on which of two equal names counts, and some on case.
+func permitted(body []byte, members map[string]Member) bool {
+	if !utf8.Valid(body) {
+		return false
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return false
+	}
+	seen := make(map[string]bool, len(members))
+	for dec.More() {
+		t, err := dec.Token()
+		name, ok := t.(string)
+		if err != nil || !ok {
+			return false
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return false
+		}
+		for ruled, m := range members {
+			if !strings.EqualFold(ruled, name) {
+				continue
+			}
+			if ruled != name || !m.permits(raw) {
+				return false
+			}
+			seen[ruled] = true
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return false
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return false
+	}
+	for name, m := range members {
+		if m.Required && !seen[name] {
+			return false
+		}
+	}
+	return true
+}
+
+func (m Member) permits(raw json.RawMessage) bool {
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return false
+	}
+	switch v.(type) {
+	case string, bool, nil:
+	default:
+		return false // comparing an object or a list would panic
+	}
+	for _, w := range m.In {
+		if v == w {
+			return true
+		}
+	}
+	return false
+}
+
+// sent is a body that the transport may close and that stays ours to free.
+type sent struct{ io.Reader }
+
+func (*sent) Close() error { return nil }

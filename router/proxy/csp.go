@@ -1,0 +1,146 @@
+package proxy
+
+import (
+	"net/http"
+	"strings"
+)
+
+// The one change to a page's policy is that the console's origin may be
+// framed: it is added to the effective frame-src (CSP 3, 6.3), which is
+// frame-src, else child-src, else a frame-src made from default-src. The
+// order and the text of everything else stay.
+
+var policyHeaders = [...]string{"Content-Security-Policy", "Content-Security-Policy-Report-Only"}
+
+// frameConsole adds origin to the policies of an answer.
+func frameConsole(h http.Header, origin string) {
+	if origin == "" {
+		return
+	}
+	for _, name := range policyHeaders {
+		lines := h[name]
+		for i, line := range lines {
+			policies := strings.Split(line, ",")
+			for j, policy := range policies {
+				policies[j] = framing(policy, origin)
+			}
+			lines[i] = strings.Join(policies, ",")
+		}
+	}
+}
+
+// enforced gives the policies of an answer that are more than reports.
+func enforced(h http.Header) []string {
+	var policies []string
+	for _, line := range h[policyHeaders[0]] {
+		policies = append(policies, strings.Split(line, ",")...)
+	}
+	return policies
+}
+
+// directive is one of a policy, with where it stands in the text.
+type directive struct {
+	name       string
+	sources    []string
+	start, end int
+}
+
+// directives reads a policy. The first directive of a name is the one that
+// counts.
+func directives(policy string) []directive {
+	var list []directive
+	for start := 0; start <= len(policy); {
+		end := len(policy)
+		if i := strings.IndexByte(policy[start:], ';'); i >= 0 {
+			end = start + i
+		}
+		if fields := strings.Fields(policy[start:end]); len(fields) > 0 {
+			list = append(list, directive{strings.ToLower(fields[0]), fields[1:], start, end})
+		}
+		start = end + 1
+	}
+	return list
+}
+
+// effective is the first of the named directives that a policy has.
+func effective(list []directive, names ...string) *directive {
+	for _, name := range names {
+		for i := range list {
+			if list[i].name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// framing is policy with origin in its effective frame-src; a policy that
+// does not restrict frames, or allows origin, is returned as it is.
+func framing(policy, origin string) string {
+	d := effective(directives(policy), "frame-src", "child-src", "default-src")
+	if d == nil {
+		return policy
+	}
+	for _, s := range d.sources {
+		if s == "*" || strings.EqualFold(s, origin) {
+			return policy
+		}
+	}
+	sources := d.sources
+	if len(sources) == 1 && strings.EqualFold(sources[0], "'none'") {
+		sources = nil
+	}
+	if d.name == "default-src" {
+		text := strings.Join(append(append([]string{"frame-src"}, sources...), origin), " ")
+		if strings.HasSuffix(strings.TrimRight(policy, " \t"), ";") {
+			return policy + " " + text
+		}
+		return policy + "; " + text
+	}
+	if len(sources) < len(d.sources) || len(sources) == 0 {
+		text := policy[d.start:d.end]
+		name := len(text) - len(strings.TrimLeft(text, " \t\n\f\r")) + len(d.name)
+		return policy[:d.start+name] + " " + origin + policy[d.end:]
+	}
+	end := d.start + len(strings.TrimRight(policy[d.start:d.end], " \t\n\f\r"))
+	return policy[:end] + " " + origin + policy[end:]
+}
+
+// policyNonce is the nonce that an external script or stylesheet of the
+// page's own origin needs to load under the policies, or "". Only a nonce that
+// one of them already has can be one.
+func policyNonce(policies []string) string {
+	for _, names := range [...][]string{
+		{"script-src-elem", "script-src", "default-src"},
+		{"style-src-elem", "style-src", "default-src"},
+	} {
+		for _, policy := range policies {
+			if d := effective(directives(policy), names...); d != nil {
+				if nonce := d.nonce(); nonce != "" {
+					return nonce
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// nonce is d's nonce if a file of the page's own origin is allowed by nothing
+// else. 'strict-dynamic' switches 'self' and hosts off.
+func (d *directive) nonce() string {
+	nonce, self, strict := "", false, false
+	for _, s := range d.sources {
+		switch low := strings.ToLower(s); {
+		case low == "'self'" || low == "*" || low == "https:" || low == "http:":
+			self = true
+		case low == "'strict-dynamic'":
+			strict = true
+		case nonce == "" && strings.HasPrefix(low, "'nonce-") && strings.HasSuffix(low, "'"):
+			nonce = s[len("'nonce-") : len(s)-1]
+		}
+	}
+	if self && !strict || strings.Trim(nonce, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=") != "" {
+		return ""
+	}
+	return nonce
+}

@@ -1,0 +1,131 @@
+package proxy
+
+import (
+	"net/http"
+	"strings"
+)
+
+// maxFold is how much of a header's name is folded; no name that matters is
+// longer, and New refuses an identity header that is.
+const maxFold = 48
+
+// foldName writes the letters and digits of a header's name in lower case to
+// buf. A CGI-like upstream takes names that fold alike for the same header.
+// ok is false for a name with anything but letters, digits and hyphens in it.
+func foldName(buf *[maxFold]byte, name string) (folded []byte, ok bool) {
+	n := 0
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case 'A' <= c && c <= 'Z':
+			c |= 0x20
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9':
+		case c == '-':
+			continue
+		default:
+			return nil, false
+		}
+		if n < maxFold {
+			buf[n] = c
+			n++
+		}
+	}
+	return buf[:n], true
+}
+
+// The families of names that never go up, folded, by their first letter: who
+// the client is, where the request came from, how it travels. What of them
+// the upstream needs is set afterwards.
+var (
+	familiesX = []string{"xforwarded", "xreal", "xoriginal", "xrewrite", "xhttpmethod", "xmethodoverride", "xauth", "xhux", "xremote",
+		"xscriptname", "xproxy", "xclient", "xcluster", "xwebauth", "xssl", "xenvoy", "xuser", "xhost"}
+	familiesC     = []string{"cookie", "connection", "contentlength", "cfconnecting", "clientip"}
+	familiesT     = []string{"transferencoding", "trailer", "trueclient"}
+	familiesOther = []string{"authorization", "expect", "forwarded", "hux", "host", "http2settings", "keepalive", "proxy",
+		"remote", "scriptname", "ssl", "upgrade"}
+)
+
+// passes reports whether a client's header may go up as it is.
+func (p *Proxy) passes(name string) bool {
+	var buf [maxFold]byte
+	folded, ok := foldName(&buf, name)
+	if !ok || len(folded) == 0 || string(folded) == p.identityFold {
+		return false
+	}
+	var families []string
+	switch folded[0] {
+	case 'x':
+		families = familiesX
+	case 'c':
+		families = familiesC
+	case 't':
+		if string(folded) == "te" {
+			return false
+		}
+		families = familiesT
+	case 'a', 'e', 'f', 'h', 'k', 'p', 'r', 's', 'u':
+		families = familiesOther
+	}
+	for _, f := range families {
+		if len(folded) >= len(f) && string(folded[:len(f)]) == f {
+			return false
+		}
+	}
+	return true
+}
+
+// setHeaders leaves in the outgoing headers what passes and adds what the
+// upstream may believe. Cookies and identity are set last, so that nothing
+// that the client put into Connection can take them away.
+func (x *exchange) setHeaders(in, out http.Header) {
+	p := x.proxy
+	for name := range out {
+		if !p.passes(name) {
+			delete(out, name)
+		}
+	}
+	if x.target.ClientAddr.IsValid() {
+		addr := []string{x.target.ClientAddr.Unmap().String()}
+		out["X-Forwarded-For"] = addr
+		out["X-Real-Ip"] = addr
+	}
+	out["X-Forwarded-Proto"] = p.forwardedProto
+	out["X-Forwarded-Host"] = p.forwardedHost
+	if cookies := x.slot.cookies.request(in["Cookie"], &x.foreign); cookies != "" {
+		out["Cookie"] = []string{cookies}
+	}
+	out[p.identityHeader] = []string{string(x.target.User)}
+}
+
+// cleanAnswer takes from an upstream's answer what is not its to say: about
+// the host's transport, about other origins, about the router itself.
+func (p *Proxy) cleanAnswer(h http.Header) {
+	for name := range h {
+		switch name[0] {
+		case 'A':
+			if name == "Alt-Svc" || strings.HasPrefix(name, "Access-Control-") {
+				delete(h, name)
+			}
+		case 'C':
+			if name == "Clear-Site-Data" {
+				delete(h, name)
+			}
+		case 'H', 'S', 'X':
+			if name == "Server" || name == "Strict-Transport-Security" || name == "X-Accel-Redirect" || name == "X-Sendfile" || ours(name) {
+				delete(h, name)
+			}
+		}
+	}
+	delete(h, p.identityHeader)
+}
+
+// ours reports whether a name belongs to the router's own headers.
+func ours(name string) bool {
+	var buf [maxFold]byte
+	folded, ok := foldName(&buf, name)
+	if !ok {
+		return false
+	}
+	s := string(folded)
+	return strings.HasPrefix(s, "hux") || strings.HasPrefix(s, "xhux")
+}

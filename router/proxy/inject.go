@@ -1,0 +1,294 @@
+package proxy
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/zlib"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// NonceMarker stands in Options.Head where a nonce attribute goes, right
+// behind another attribute: <script src="/x.js"{nonce} defer></script>. It is
+// taken out, or becomes ` nonce="…"` where the page's policy asks for one.
+const NonceMarker = "{nonce}"
+
+// A page's beginning is read into memory before its first byte goes out: at
+// first as much as most heads need, then up to a limit.
+const (
+	firstRead = 40 << 10
+	maxRead   = 256 << 10
+)
+
+var (
+	firstBuffers = sync.Pool{New: func() any { b := make([]byte, firstRead); return &b }}
+	largeBuffers = sync.Pool{New: func() any { b := make([]byte, maxRead); return &b }}
+)
+
+// askWhole makes a request for a page one that is answered with a whole page
+// without encoding, since the one that the browser has is not the upstream's.
+func askWhole(h http.Header) {
+	h["Accept-Encoding"] = identityOnly
+	for _, name := range [...]string{"Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"} {
+		delete(h, name)
+	}
+}
+
+var identityOnly = []string{"identity"}
+
+// inject puts the snippet into an answer if it is a page.
+func (x *exchange) inject(resp *http.Response) error {
+	h := resp.Header
+	if resp.StatusCode != http.StatusOK || len(h["Content-Disposition"]) > 0 {
+		return nil
+	}
+	mediaType, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil || mediaType != "text/html" {
+		return nil
+	}
+	body, encoded, ok := decoded(resp)
+	if !ok {
+		return nil
+	}
+	for _, name := range [...]string{"Etag", "Last-Modified", "Accept-Ranges", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Expires"} {
+		delete(h, name)
+	}
+	h["Cache-Control"] = noStore
+	policies := enforced(h)
+	frameConsole(h, x.proxy.consoleOrigin)
+	if x.in.Method == http.MethodHead {
+		delete(h, "Content-Length")
+		delete(h, "Content-Encoding")
+		resp.ContentLength = -1
+		return nil
+	}
+	p := &page{body: body, closer: resp.Body}
+	resp.Body = p
+	length := resp.ContentLength
+	if encoded {
+		delete(h, "Content-Encoding")
+		length = -1
+	}
+	if err := p.build(x.proxy, params["charset"], policies); err != nil {
+		return err
+	}
+	if p.ended {
+		length = p.left()
+	} else if length >= 0 {
+		length += int64(p.grown)
+	}
+	resp.ContentLength = length
+	if length < 0 {
+		delete(h, "Content-Length")
+	} else {
+		h["Content-Length"] = []string{strconv.FormatInt(length, 10)}
+	}
+	return nil
+}
+
+var noStore = []string{"no-store"}
+
+// decoded gives the body of an answer without its Content-Encoding; ok is
+// false for one that is not known.
+func decoded(resp *http.Response) (body io.Reader, encoded, ok bool) {
+	encoding := strings.ToLower(strings.TrimSpace(strings.Join(resp.Header["Content-Encoding"], ",")))
+	if encoding == "" || encoding == "identity" {
+		return resp.Body, encoding != "", true
+	}
+	var open func(io.Reader) (io.Reader, error)
+	switch encoding {
+	case "gzip", "x-gzip":
+		open = func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
+	case "deflate":
+		open = inflate
+	case "br":
+		open = func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil }
+	case "zstd":
+		open = func(r io.Reader) (io.Reader, error) {
+			// One goroutine-free decoder with the window that RFC 9659 allows.
+			return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
+		}
+	default:
+		return nil, false, false
+	}
+	return &lateReader{from: resp.Body, open: open}, true, true
+}
+
+// inflate reads what goes by the name of deflate: zlib, or flate alone.
+func inflate(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	if start, err := b.Peek(2); err == nil && start[0]&0x0f == 8 && (int(start[0])<<8|int(start[1]))%31 == 0 {
+		return zlib.NewReader(b)
+	}
+	return flate.NewReader(b), nil
+}
+
+// lateReader opens its decoder at the first read, so that a HEAD opens none.
+type lateReader struct {
+	from io.Reader
+	open func(io.Reader) (io.Reader, error)
+	to   io.Reader
+}
+
+func (l *lateReader) Read(b []byte) (int, error) {
+	if l.to == nil {
+		to, err := l.open(l.from)
+		if err != nil {
+			return 0, err
+		}
+		l.to = to
+	}
+	return l.to.Read(b)
+}
+
+// page is the body of an answer with the snippet in it: the beginning from
+// memory, the rest as it comes.
+type page struct {
+	body   io.Reader
+	closer io.Closer
+	pool   *sync.Pool
+	buffer *[]byte
+	parts  [][]byte
+	grown  int  // bytes more than the original
+	ended  bool // parts are all of the page
+}
+
+// build reads the beginning of the page and cuts it into parts.
+func (p *page) build(proxy *Proxy, charset string, policies []string) error {
+	p.pool, p.buffer = &firstBuffers, firstBuffers.Get().(*[]byte)
+	n, err := p.fill(0)
+	if err != nil {
+		return err
+	}
+	raw := (*p.buffer)[:n]
+	big, is16 := utf16Order(raw, charset)
+	if !is16 {
+		found := scanPage(raw, p.ended, proxy.consoleOrigin != "")
+		if !found.done && !p.ended {
+			if raw, err = p.more(n); err != nil {
+				return err
+			}
+			found = scanPage(raw, p.ended, proxy.consoleOrigin != "")
+		}
+		p.cut(raw, found, proxy, policies, func(i int) int { return i }, func(s string) []byte { return []byte(s) })
+		return nil
+	}
+	if !p.ended {
+		if raw, err = p.more(n); err != nil {
+			return err
+		}
+	}
+	u, ok := decodeUTF16(raw, big)
+	if !ok {
+		p.parts = append(p.parts, raw)
+		return nil
+	}
+	view := u
+	bom := 0
+	if strings.HasPrefix(string(u.view[:min(3, len(u.view))]), "\ufeff") {
+		bom = 3
+	}
+	view.view = u.view[bom:]
+	found := scanPage(view.view, p.ended, proxy.consoleOrigin != "")
+	p.cut(raw, found, proxy, policies, func(i int) int { return u.raw(i + bom) }, u.encode)
+	return nil
+}
+
+// cut makes the parts: raw with the snippet and the changed policies in it.
+func (p *page) cut(raw []byte, found scan, proxy *Proxy, policies []string, offset func(int) int, encode func(string) []byte) {
+	for _, m := range found.policies {
+		policies = append(policies, m.text)
+	}
+	snippet := encode(proxy.snippet(policyNonce(policies)))
+	at := offset(found.insert)
+	p.parts = append(p.parts, raw[:at], snippet)
+	p.grown = len(snippet)
+	for _, m := range found.policies {
+		text := framing(m.text, proxy.consoleOrigin)
+		if text == m.text {
+			continue
+		}
+		changed := encode(attribute(text))
+		start, end := offset(m.start), offset(m.end)
+		p.parts = append(p.parts, raw[at:start], changed)
+		p.grown += len(changed) - (end - start)
+		at = end
+	}
+	p.parts = append(p.parts, raw[at:])
+}
+
+// fill reads until the buffer is full or the body ends.
+func (p *page) fill(n int) (int, error) {
+	for n < len(*p.buffer) {
+		m, err := p.body.Read((*p.buffer)[n:])
+		n += m
+		if errors.Is(err, io.EOF) {
+			p.ended = true
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// more goes on reading into a large buffer.
+func (p *page) more(n int) ([]byte, error) {
+	large := largeBuffers.Get().(*[]byte)
+	copy(*large, (*p.buffer)[:n])
+	p.pool.Put(p.buffer)
+	p.pool, p.buffer = &largeBuffers, large
+	n, err := p.fill(n)
+	return (*large)[:n], err
+}
+
+func (p *page) left() int64 {
+	n := 0
+	for _, part := range p.parts {
+		n += len(part)
+	}
+	return int64(n)
+}
+
+func (p *page) Read(b []byte) (int, error) {
+	n := 0
+	for len(p.parts) > 0 && n < len(b) {
+		m := copy(b[n:], p.parts[0])
+		n += m
+		if p.parts[0] = p.parts[0][m:]; len(p.parts[0]) == 0 {
+			p.parts = p.parts[1:]
+		}
+	}
+	if n > 0 || len(b) == 0 {
+		return n, nil
+	}
+	if p.ended {
+		return 0, io.EOF
+	}
+	return p.body.Read(b)
+}
+
+func (p *page) Close() error {
+	if p.buffer != nil {
+		p.parts = nil
+		p.pool.Put(p.buffer)
+		p.buffer = nil
+		if l, ok := p.body.(*lateReader); ok {
+			if z, ok := l.to.(*zstd.Decoder); ok {
+				z.Close()
+			}
+		}
+	}
+	p.ended = true
+	return p.closer.Close()
+}

@@ -1,0 +1,184 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/net/http/httpguts"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+)
+
+// Target is where a request goes and for whom.
+type Target struct {
+	Tenant     hux.Tenant
+	Slot       string     // the slot's name, as in the configuration and the metrics
+	Upstream   *url.URL   // scheme and host of the slot's web UI
+	User       hux.User   // what the identity header says
+	ClientAddr netip.Addr // the client as the router knows it; the zero Addr says nothing
+}
+
+// Options are what a Proxy is made from. The zero value of a field without a
+// default is no option.
+type Options struct {
+	Rules          *Rules        // default: DefaultRules
+	IdentityHeader string        // default: X-Hux-User
+	PublicURL      *url.URL      // where browsers see the web UI; required
+	ConsoleURL     *url.URL      // our pages, to be framed by the web UI; nil on one origin
+	Head           string        // HTML for the head of pages, ASCII, with NonceMarker in its tags
+	UploadLimit    int64         // bytes of a request's body; default 32 MiB
+	HeaderTimeout  time.Duration // until an answer's headers; default 60 s. Slow rules have 15 minutes
+	MaxStreams     int           // requests under way per slot; default 120
+
+	Registry    prometheus.Registerer                                // may be nil
+	OnDown      func(slot string)                                    // told when a slot cannot be reached; must not block
+	Health      func(Target) bool                                    // answers health rules; default: always well
+	Unavailable func(http.ResponseWriter, *http.Request, *hux.Error) // writes 502, 503 and 504; default api.WriteError
+}
+
+// Proxy passes requests to the web UIs of tenants. It is safe for concurrent
+// use.
+type Proxy struct {
+	rules          *Rules
+	identityHeader string // canonical
+	identityFold   string
+	origin, host   string // of public_url
+	consoleOrigin  string // "" on one origin
+	forwardedProto []string
+	forwardedHost  []string
+	head           []string // the snippet, cut at its markers
+	plainHead      string
+	uploadLimit    int64
+	headerTimeout  time.Duration
+	maxInFlight    int64
+	onDown         func(string)
+	health         func(Target) bool
+	unavailable    func(http.ResponseWriter, *http.Request, *hux.Error)
+	errorLog       *log.Logger
+
+	slots   slots
+	streams streams
+	metrics *metrics
+}
+
+// New makes a Proxy.
+func New(o Options) (*Proxy, error) {
+	if o.PublicURL == nil || o.PublicURL.Host == "" {
+		return nil, errors.New("proxy: a public URL is required")
+	}
+	if o.IdentityHeader == "" {
+		o.IdentityHeader = "X-Hux-User"
+	}
+	var buf [maxFold]byte
+	fold, plain := foldName(&buf, o.IdentityHeader)
+	if !httpguts.ValidHeaderFieldName(o.IdentityHeader) || !plain || len(fold) == 0 || len(fold) == maxFold {
+		return nil, fmt.Errorf("proxy: %q is no name for the identity header", o.IdentityHeader)
+	}
+	if !ascii(o.Head) {
+		return nil, errors.New("proxy: the snippet for pages must be ASCII")
+	}
+	p := &Proxy{
+		rules:          o.Rules,
+		identityHeader: http.CanonicalHeaderKey(o.IdentityHeader),
+		identityFold:   string(fold),
+		origin:         originOf(o.PublicURL),
+		host:           strings.ToLower(o.PublicURL.Host),
+		forwardedProto: []string{strings.ToLower(o.PublicURL.Scheme)},
+		forwardedHost:  []string{strings.ToLower(o.PublicURL.Host)},
+		head:           strings.Split(o.Head, NonceMarker),
+		plainHead:      strings.ReplaceAll(o.Head, NonceMarker, ""),
+		uploadLimit:    o.UploadLimit,
+		headerTimeout:  o.HeaderTimeout,
+		maxInFlight:    int64(o.MaxStreams),
+		onDown:         o.OnDown,
+		health:         o.Health,
+		unavailable:    o.Unavailable,
+		errorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
+	}
+	if p.rules == nil {
+		p.rules = DefaultRules()
+	}
+	if o.ConsoleURL != nil {
+		if c := originOf(o.ConsoleURL); c != p.origin {
+			p.consoleOrigin = c
+		}
+	}
+	if p.uploadLimit <= 0 {
+		p.uploadLimit = 32 << 20
+	}
+	if p.headerTimeout <= 0 {
+		p.headerTimeout = time.Minute
+	}
+	if p.maxInFlight <= 0 {
+		p.maxInFlight = 120
+	}
+	if p.unavailable == nil {
+		p.unavailable = func(w http.ResponseWriter, r *http.Request, e *hux.Error) { api.WriteError(w, r, e) }
+	}
+	var err error
+	p.metrics, err = newMetrics(p, o.Registry)
+	return p, err
+}
+
+// originOf is u's origin as a browser writes it.
+func originOf(u *url.URL) string {
+	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	if scheme == "http" {
+		host = strings.TrimSuffix(host, ":80")
+	} else if scheme == "https" {
+		host = strings.TrimSuffix(host, ":443")
+	}
+	return scheme + "://" + host
+}
+
+// Serve answers a request of a signed-in user for the web UI. The request is
+// as the server read it: nothing may have been taken from its target or its
+// headers. Its context ends when the session ends; open streams end with it.
+// A transfer that breaks panics with http.ErrAbortHandler, which has to reach
+// net/http.
+func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, t Target) {
+	x := &exchange{proxy: p, w: w, in: r, target: t, ctx: r.Context()}
+	defer p.metrics.count(x)
+	err := x.admit()
+	if x.socket != nil {
+		defer p.streams.remove(x.socket)
+		defer x.socket.cancel()
+	}
+	if err != nil {
+		x.refuse(err)
+		return
+	}
+	if x.rule.Health {
+		x.health()
+		return
+	}
+	x.slot = p.slots.get(t, p.headerTimeout)
+	defer x.slot.inFlight.Add(-1)
+	if x.slot.inFlight.Add(1) > p.maxInFlight {
+		x.refuse(hux.Errorf(hux.SlotBusy, "Too many requests to your workspace are under way.").After(2 * time.Second))
+		return
+	}
+	defer x.upload.close()
+	if err := x.takeBody(); err != nil {
+		x.refuse(err)
+		return
+	}
+	x.send()
+}
+
+// snippet is what goes into the head of a page.
+func (p *Proxy) snippet(nonce string) string {
+	if nonce == "" {
+		return p.plainHead
+	}
+	return strings.Join(p.head, ` nonce="`+nonce+`"`)
+}

@@ -51,7 +51,11 @@ func (s *Service) authorize(r *http.Request, header string) (*Identity, context.
 	if err != nil {
 		return nil, r.Context(), err
 	}
-	ctx, cancel := context.WithTimeoutCause(r.Context(), id.ExpiresAt.Sub(s.now()), errEnded)
+	left := id.ExpiresAt.Sub(s.now())
+	if left <= 0 {
+		left += s.o.ClockSkew // taken after its end, for the provider's clock may be behind
+	}
+	ctx, cancel := context.WithTimeoutCause(r.Context(), left, errEnded)
 	context.AfterFunc(r.Context(), cancel)
 	return id, ctx, nil
 }
@@ -108,10 +112,6 @@ func (s *Service) verifyBearer(ctx context.Context, e *endpoints, raw string) (*
 	if err != nil {
 		return nil, err
 	}
-	client := c.Azp
-	if client == "" {
-		client = c.ClientID
-	}
 	now, skew := s.now(), s.o.ClockSkew
 	switch {
 	case header == "at+jwt" && c.Typ != "" && c.Typ != "Bearer",
@@ -119,7 +119,8 @@ func (s *Service) verifyBearer(ctx context.Context, e *endpoints, raw string) (*
 		header != "at+jwt" && header != "" && header != "jwt",
 		len(c.Events) > 0, // a logout token
 		len(c.Cnf) > 0,    // bound to a key whose proof we do not check
-		!slices.Contains(s.o.BearerClients, client),
+		!slices.Contains(s.o.BearerClients, withDefault(c.Azp, c.ClientID)),
+		c.ClientID != "" && !slices.Contains(s.o.BearerClients, c.ClientID),
 		!validSubject(c.Sub),
 		instant(c.Nbf).After(now.Add(skew)),
 		instant(c.Iat).After(now.Add(skew)):
@@ -133,7 +134,7 @@ func (s *Service) verifyBearer(ctx context.Context, e *endpoints, raw string) (*
 	user := NewUserID(s.o.Key, s.o.Namespace, c.Sub)
 	return &Identity{
 		User: user, Name: withDefault(c.Name, c.Preferred), Roles: keepRoles(roles), Actor: actorOf(user, roles),
-		Method: Bearer, AuthTime: instant(c.AuthTime), ExpiresAt: token.Expiry.Add(skew),
+		Method: Bearer, AuthTime: instant(c.AuthTime), ExpiresAt: token.Expiry,
 	}, nil
 }
 

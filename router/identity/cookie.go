@@ -33,6 +33,14 @@ func namesFor(u *url.URL, site string) cookieNames {
 	return n
 }
 
+// site is where a request to site counts: with one origin all of it is Console.
+func (s *Service) site(site Site) Site {
+	if site == Chat && s.chat == nil {
+		return Console
+	}
+	return site
+}
+
 func (s *Service) names(site Site) cookieNames {
 	if site == Chat {
 		return s.chatNames

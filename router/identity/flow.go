@@ -57,10 +57,13 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if id != nil {
-			return s.handOver(w, r, sess, flow, next)
+			if flow != "" {
+				s.metrics.signIns.WithLabelValues("handed_over").Inc()
+			}
+			return s.deliver(w, r, sess.id, flow, next)
 		}
 	}
-	if wait, ok := s.startLimit.take(addrKey(s.o.ClientAddr(r))); !ok {
+	if wait, ok := s.startLimit.takeAddr(s.o.ClientAddr(r)); !ok {
 		s.metrics.signIns.WithLabelValues("limited").Inc()
 		return hux.Errorf(hux.RateLimited, "Too many sign-ins from your network. Wait a little.").After(wait)
 	}
@@ -229,14 +232,14 @@ func (s *Service) finish(w http.ResponseWriter, r *http.Request, e *endpoints, f
 		old = replaced.id
 	}
 	secrets := sessionSecrets{Name: withDefault(c.Name, c.Preferred), RefreshToken: token.RefreshToken, IDToken: rawID}
-	sess, handle, err := s.create(ctx, rec, secrets, old)
+	id, handle, err := s.create(ctx, rec, secrets, old)
 	if err != nil {
 		return err
 	}
 	s.metrics.signIns.WithLabelValues("ok").Inc()
 	s.consoleNames.set(w, s.consoleNames.session, handle, s.o.AbsoluteLifetime)
 	s.signedIn(w, r, Console, string(user))
-	return s.deliver(w, r, sess, f.Chat, f.Next)
+	return s.deliver(w, r, id, f.Chat, f.Next)
 }
 
 // single is the one value of a parameter, "" for none; false for several.

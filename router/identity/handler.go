@@ -23,7 +23,7 @@ type route struct {
 func (s *Service) Handler(site Site) http.Handler {
 	routes := map[string]route{"/hux/auth/backchannel": {http.MethodPost, s.backchannel}}
 	begin := s.start
-	switch site {
+	switch s.site(site) {
 	case Chat:
 		routes["/hux/auth/accept"] = route{http.MethodGet, s.accept}
 		routes["/hux/auth/failed"] = route{http.MethodGet, s.failed}

@@ -109,22 +109,14 @@ func (s *Service) start(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// handOver sends on a browser that was signed in on the console before.
-func (s *Service) handOver(w http.ResponseWriter, r *http.Request, sess *session, flow, next string) error {
-	if flow != "" {
-		s.metrics.signIns.WithLabelValues("handed_over").Inc()
-	}
-	return s.deliver(w, r, sess, flow, next)
-}
-
-// deliver sends a browser with a session to next: on the chat host, with a
+// deliver sends the browser of a session to next: on the chat host, with a
 // one-time code for it, if flow names that host's cookie.
-func (s *Service) deliver(w http.ResponseWriter, r *http.Request, sess *session, flow, next string) error {
+func (s *Service) deliver(w http.ResponseWriter, r *http.Request, session, flow, next string) error {
 	if flow == "" {
 		redirect(w, origin(s.console)+next)
 		return nil
 	}
-	code, err := s.putCode(r.Context(), codeRecord{For: forAccept, Flow: flow, Session: sess.id, Next: next})
+	code, err := s.putCode(r.Context(), codeRecord{For: forAccept, Flow: flow, Session: session, Next: next})
 	if err != nil {
 		return err
 	}

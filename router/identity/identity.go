@@ -122,7 +122,7 @@ func (s *Service) Authenticate(r *http.Request, site Site) (*Identity, context.C
 	if site == API {
 		return nil, r.Context(), nil
 	}
-	return s.bySession(r, site)
+	return s.bySession(r, s.site(site))
 }
 
 // StartURL is where to send a browser that has to sign in, on either host, to

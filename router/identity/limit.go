@@ -1,12 +1,12 @@
 package identity
 
 import (
+	"hash/maphash"
 	"net/netip"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
-	"hash/maphash"
 )
 
 // How often something may happen for one address or user. The bursts leave
@@ -19,7 +19,7 @@ const (
 
 const (
 	limitShards    = 16
-	limitPerShard  = 4096             // entries; the least bound that a botnet cannot turn into memory
+	limitPerShard  = 4096             // buckets; what a botnet can take of memory
 	limitRetention = 10 * time.Minute // by then every bucket is full again
 )
 
@@ -70,20 +70,34 @@ func (l *limiter) take(key string) (wait time.Duration, ok bool) {
 	return time.Duration((1 - b.tokens.TokensAt(now)) / float64(l.rate) * float64(time.Second)), false
 }
 
-// evict drops what has not been seen for long, and if that is nothing, the one
-// seen longest ago.
+// evict makes room by dropping, of some buckets, those not seen for long, and
+// if there are none the one seen longest ago. All of them would be a long walk
+// under a lock that an attacker chooses when to take.
 func evict(buckets map[string]*bucket, now time.Time) {
 	var oldest string
+	looked := 0
 	for key, b := range buckets {
 		if now.Sub(b.seen) > limitRetention {
 			delete(buckets, key)
 		} else if oldest == "" || b.seen.Before(buckets[oldest].seen) {
 			oldest = key
 		}
+		if looked++; looked == 64 {
+			break
+		}
 	}
 	if len(buckets) >= limitPerShard {
 		delete(buckets, oldest)
 	}
+}
+
+// takeAddr spends one token of the client at a. A client without an address,
+// as on a Unix socket, is not counted: it would share with all its like.
+func (l *limiter) takeAddr(a netip.Addr) (wait time.Duration, ok bool) {
+	if !a.IsValid() {
+		return 0, true
+	}
+	return l.take(addrKey(a))
 }
 
 // addrKey is the address as a limiter counts it: an IPv6 client owns its /64.

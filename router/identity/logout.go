@@ -135,7 +135,7 @@ func (s *Service) end(w http.ResponseWriter, r *http.Request) error {
 // backchannel takes a logout token from the provider (OpenID Connect
 // Back-Channel Logout 1.0).
 func (s *Service) backchannel(w http.ResponseWriter, r *http.Request) error {
-	if wait, ok := s.logoutLimit.take(addrKey(s.o.ClientAddr(r))); !ok {
+	if wait, ok := s.logoutLimit.takeAddr(s.o.ClientAddr(r)); !ok {
 		return hux.Errorf(hux.RateLimited, "Too many logout tokens.").After(wait)
 	}
 	refused := func() error {

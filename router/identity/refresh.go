@@ -10,8 +10,6 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
-
-	"bstein.dev/hux/hux/store"
 )
 
 const (
@@ -162,29 +160,4 @@ func safeCause(err error) string {
 		return errRefused.Error()
 	}
 	return "the exchange with the provider failed"
-}
-
-// change rewrites the record of a session, unless it has ended meanwhile: then
-// ok is false and nothing is written.
-func (s *Service) change(ctx context.Context, sess *session, fn func(*sessionRecord, *sessionSecrets)) (ok bool, err error) {
-	sess.mu.Lock()
-	defer sess.mu.Unlock()
-	rec, secrets := sess.record, sess.secrets
-	fn(&rec, &secrets)
-	rec.LastSeen = sess.seen.UTC()
-	if err := s.sealInto(&rec, &secrets); err != nil {
-		return false, err
-	}
-	err = s.db.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		ok = tx.Get(sessionBucket, rec.ID) != nil
-		if !ok {
-			return nil
-		}
-		return putJSON(tx, sessionBucket, rec.ID, rec)
-	})
-	if err != nil || !ok {
-		return false, err
-	}
-	sess.record, sess.secrets, sess.identity = rec, secrets, identityOf(&rec, &secrets)
-	return true, nil
 }

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,17 +87,4 @@ func claimsOf[T any](token interface{ Claims(any) error }) (claims T, err error)
 		err = fmt.Errorf("%w: %w", errRefused, err)
 	}
 	return claims, err
-}
-
-// audience is a JWT's aud: a string or a list of them.
-type audience []string
-
-// UnmarshalJSON reads either shape.
-func (a *audience) UnmarshalJSON(b []byte) error {
-	var one string
-	if json.Unmarshal(b, &one) == nil {
-		*a = audience{one}
-		return nil
-	}
-	return json.Unmarshal(b, (*[]string)(a))
 }

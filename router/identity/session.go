@@ -2,10 +2,8 @@ package identity
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -236,21 +234,22 @@ func actorOf(user hux.User, roles []string) hux.Actor {
 }
 
 // create begins a session, in place of the one that the browser had before,
-// and returns the handle for the console.
-func (s *Service) create(ctx context.Context, rec sessionRecord, secrets sessionSecrets, replaced string) (*session, string, error) {
-	handle := newSecret()
+// and returns its id and the handle for the console. The first request with
+// that brings it into memory.
+func (s *Service) create(ctx context.Context, rec sessionRecord, secrets sessionSecrets, replaced string) (id, handle string, err error) {
+	handle = newSecret()
 	now := s.now().UTC()
 	rec.ID, rec.Console = newSecret(), secretHash(handle)
 	rec.Created, rec.LastSeen, rec.Expires = now, now, now.Add(s.o.AbsoluteLifetime)
 	if err := s.sealInto(&rec, &secrets); err != nil {
-		return nil, "", err
+		return "", "", err
 	}
 	if replaced != "" {
 		if err := s.endSession(ctx, replaced, "replaced"); err != nil {
-			return nil, "", err
+			return "", "", err
 		}
 	}
-	err := s.db.Update(ctx, func(tx *store.Tx) error {
+	return rec.ID, handle, s.db.Update(ctx, func(tx *store.Tx) error {
 		err := errors.Join(
 			putJSON(tx, sessionBucket, rec.ID, rec),
 			tx.Put(handleBucket, handleRow(Console, rec.Console), []byte(rec.ID)),
@@ -260,247 +259,58 @@ func (s *Service) create(ctx context.Context, rec sessionRecord, secrets session
 		}
 		return err
 	})
-	if err != nil {
-		return nil, "", err
+}
+
+// change rewrites the record of a session, unless it has ended meanwhile: then
+// ok is false and nothing is written.
+func (s *Service) change(ctx context.Context, sess *session, fn func(*sessionRecord, *sessionSecrets)) (ok bool, err error) {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	rec, secrets := sess.record, sess.secrets
+	fn(&rec, &secrets)
+	rec.LastSeen = sess.seen.UTC()
+	if err := s.sealInto(&rec, &secrets); err != nil {
+		return false, err
 	}
-	s.sessions.Lock()
-	defer s.sessions.Unlock()
-	return s.admit(rec, secrets), handle, nil
+	err = s.db.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		ok = tx.Get(sessionBucket, rec.ID) != nil
+		if !ok {
+			return nil
+		}
+		err := putJSON(tx, sessionBucket, rec.ID, rec)
+		if rec.Chat == sess.record.Chat {
+			return err
+		}
+		if old := sess.record.Chat; old != "" {
+			err = errors.Join(err, tx.Delete(handleBucket, handleRow(Chat, old)))
+		}
+		return errors.Join(err, tx.Put(handleBucket, handleRow(Chat, rec.Chat), []byte(rec.ID)))
+	})
+	if err != nil || !ok {
+		return false, err
+	}
+	sess.record, sess.secrets, sess.identity = rec, secrets, identityOf(&rec, &secrets)
+	return true, nil
 }
 
 // chatHandle gives a session a new handle for the chat site, in place of the
 // one before. ok is false if the session has ended meanwhile.
 func (s *Service) chatHandle(ctx context.Context, sess *session) (handle string, ok bool, err error) {
 	handle = newSecret()
-	hash := secretHash(handle)
-	s.sessions.Lock()
-	defer s.sessions.Unlock()
-	sess.mu.Lock()
-	defer sess.mu.Unlock()
-	rec := sess.record
-	rec.Chat = hash
-	err = s.db.Update(ctx, func(tx *store.Tx) error {
-		ok = tx.Get(sessionBucket, rec.ID) != nil
-		if !ok {
-			return nil
-		}
-		var err error
-		if old := sess.record.Chat; old != "" {
-			err = tx.Delete(handleBucket, handleRow(Chat, old))
-		}
-		return errors.Join(err, putJSON(tx, sessionBucket, rec.ID, rec),
-			tx.Put(handleBucket, handleRow(Chat, hash), []byte(rec.ID)))
+	var before, after string
+	ok, err = s.change(ctx, sess, func(rec *sessionRecord, _ *sessionSecrets) {
+		before, after = rec.Chat, secretHash(handle)
+		rec.Chat = after
 	})
 	if err != nil || !ok {
 		return "", false, err
 	}
-	delete(s.sessions.byHandle, handleKeyOf(Chat, sess.record.Chat))
-	sess.record = rec
-	s.sessions.byHandle[handleKeyOf(Chat, hash)] = sess
-	return handle, true, nil
-}
-
-// endSession ends one session, on disk first; one that is gone is no error.
-func (s *Service) endSession(ctx context.Context, id, reason string) error {
-	return s.endSessions(ctx, reason, func(*store.Tx) ([]string, error) { return []string{id}, nil })
-}
-
-// endSessions ends the sessions that find names, in the transaction that
-// removes them, and with them every request they have open.
-func (s *Service) endSessions(ctx context.Context, reason string, find func(*store.Tx) ([]string, error)) error {
-	var ended []string
-	err := s.db.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		ids, err := find(tx)
-		if err != nil {
-			return err
-		}
-		ended = ended[:0]
-		for _, id := range ids {
-			removed, err := removeSession(tx, id)
-			if err != nil {
-				return err
-			}
-			if removed {
-				ended = append(ended, id)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
 	s.sessions.Lock()
 	defer s.sessions.Unlock()
-	for _, id := range ended {
-		s.metrics.ended.WithLabelValues(reason).Inc()
-		if sess := s.sessions.byID[id]; sess != nil {
-			sess.mu.Lock()
-			s.sessions.remove(sess)
-			sess.mu.Unlock()
-			sess.end(errEnded)
-		}
+	delete(s.sessions.byHandle, handleKeyOf(Chat, before))
+	if sess.ctx.Err() != nil {
+		return "", false, nil
 	}
-	return nil
-}
-
-// removeSession deletes a session and every index row of it.
-func removeSession(tx *store.Tx, id string) (bool, error) {
-	var rec sessionRecord
-	found, err := getJSON(tx, sessionBucket, id, &rec)
-	if err != nil || !found {
-		return false, err
-	}
-	err = errors.Join(tx.Delete(sessionBucket, id), tx.Delete(userBucket, string(rec.User)+"/"+id))
-	for site, hash := range rec.handles() {
-		err = errors.Join(err, tx.Delete(handleBucket, handleRow(site, hash)))
-	}
-	if rec.SID != "" {
-		err = errors.Join(err, tx.Delete(sidBucket, rec.SID+"/"+id))
-	}
-	return true, err
-}
-
-// EndAll signs user out everywhere: every session ends, and every request that
-// one of them has open. Bearer tokens are the provider's to revoke.
-func (s *Service) EndAll(ctx context.Context, user hux.User) error {
-	return s.endSessions(ctx, "ended", func(tx *store.Tx) ([]string, error) {
-		return indexed(tx, userBucket, string(user)), nil
-	})
-}
-
-// indexed lists the session ids under key in an index bucket.
-func indexed(tx *store.Tx, bucket, key string) []string {
-	var ids []string
-	for _, e := range tx.List(bucket, key+"/") {
-		ids = append(ids, e.Key[len(key)+1:])
-	}
-	return ids
-}
-
-// sweepSessions writes down when sessions were last seen and ends those that
-// have expired.
-func (s *Service) sweepSessions(ctx context.Context) error {
-	now := s.now()
-	seen := map[string]time.Time{} // by session id, where memory knows better than the disk
-	var due []*session
-	s.sessions.RLock()
-	for id, sess := range s.sessions.byID {
-		sess.mu.Lock()
-		seen[id] = sess.seen
-		if sess.seen.Sub(sess.record.LastSeen) >= seenInterval {
-			due = append(due, sess)
-		}
-		sess.mu.Unlock()
-	}
-	s.sessions.RUnlock()
-	if len(due) > 0 {
-		if err := s.db.Update(ctx, func(tx *store.Tx) error { return putSeen(tx, due, seen) }); err != nil {
-			return err
-		}
-		for _, sess := range due {
-			sess.mu.Lock()
-			sess.record.LastSeen = seen[sess.id]
-			sess.mu.Unlock()
-		}
-	}
-	var expired []string
-	err := s.db.View(ctx, func(tx *store.Tx) error {
-		for _, e := range tx.List(sessionBucket, "") {
-			var rec sessionRecord
-			if err := json.Unmarshal(e.Value, &rec); err != nil {
-				return err
-			}
-			last, live := seen[rec.ID]
-			if !live {
-				last = rec.LastSeen
-			}
-			if s.expired(&rec, last, now) {
-				expired = append(expired, rec.ID)
-			}
-		}
-		return nil
-	})
-	if err != nil || len(expired) == 0 {
-		return err
-	}
-	return s.endSessions(ctx, "expired", func(*store.Tx) ([]string, error) { return expired, nil })
-}
-
-// putSeen takes no session's lock: a holder of one may be waiting for the
-// database. Records' ids never change.
-func putSeen(tx *store.Tx, due []*session, seen map[string]time.Time) error {
-	for _, sess := range due {
-		id := sess.id
-		var rec sessionRecord
-		found, err := getJSON(tx, sessionBucket, id, &rec)
-		if err != nil {
-			return err
-		}
-		if !found {
-			continue // it has ended meanwhile
-		}
-		rec.LastSeen = seen[id].UTC()
-		if err := putJSON(tx, sessionBucket, id, rec); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sealInto encrypts secrets into rec.
-func (s *Service) sealInto(rec *sessionRecord, secrets *sessionSecrets) error {
-	plain, err := json.Marshal(secrets)
-	if err != nil {
-		return err
-	}
-	rec.Sealed = s.sealed(plain, rec.ID)
-	return nil
-}
-
-func (s *Service) unseal(rec *sessionRecord) (secrets sessionSecrets, err error) {
-	plain, err := s.opened(rec.Sealed, rec.ID)
-	if err != nil {
-		return secrets, err
-	}
-	return secrets, json.Unmarshal(plain, &secrets)
-}
-
-// sealed encrypts plain for the record of that name, and for no other.
-func (s *Service) sealed(plain []byte, name string) []byte {
-	nonce := make([]byte, s.seal.NonceSize())
-	_, _ = rand.Read(nonce) // never fails
-	return s.seal.Seal(nonce, nonce, plain, []byte(name))
-}
-
-func (s *Service) opened(sealed []byte, name string) ([]byte, error) {
-	n := s.seal.NonceSize()
-	if len(sealed) < n {
-		return nil, errors.New("a sealed record is cut short")
-	}
-	return s.seal.Open(nil, sealed[:n], sealed[n:], []byte(name))
-}
-
-// joined is ctx, ended besides when life ends.
-func joined(ctx, life context.Context) context.Context {
-	joint, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(life, func() { cancel(context.Cause(life)) })
-	context.AfterFunc(ctx, func() { stop() }) // the request is over: leave nothing behind in life
-	return joint
-}
-
-func putJSON(tx *store.Tx, bucket, key string, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return tx.Put(bucket, key, b)
-}
-
-// getJSON reads a record; found is false where there is none.
-func getJSON(tx *store.Tx, bucket, key string, v any) (found bool, err error) {
-	b := tx.Get(bucket, key)
-	if b == nil {
-		return false, nil
-	}
-	return true, json.Unmarshal(b, v)
+	s.sessions.byHandle[handleKeyOf(Chat, after)] = sess
+	return handle, true, nil
 }

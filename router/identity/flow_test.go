@@ -1,0 +1,273 @@
+package identity_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"bstein.dev/hux/router/identity"
+)
+
+func TestSignInForBothSites(t *testing.T) {
+	rt := newRouter(t)
+	rt.idp.set(func(p *idp) { p.roles = []string{"hux-operator", "other"} })
+	b := rt.browser()
+	if got := b.status(chatURL + "/who"); got != 401 {
+		t.Fatalf("signed out: %d", got)
+	}
+	a := b.signIn()
+	user := identity.NewUserID(testKey, rt.idp.issuer, "s-alice")
+	for _, want := range []string{string(user), "Alice Example", `"Roles":["hux-operator"]`, `"kind":"human"`} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("%s is not in %s", want, a.body)
+		}
+	}
+	if got := b.status(consoleURL + "/who"); got != 200 {
+		t.Errorf("the console does not know the session: %d", got)
+	}
+	if got := b.status("https://api.example.test/who"); got != 401 {
+		t.Errorf("a cookie counts on the API's host: %d", got)
+	}
+	for _, c := range b.Jar.Cookies(mustURL(chatURL)) {
+		for _, d := range b.Jar.Cookies(mustURL(consoleURL)) {
+			if strings.HasSuffix(c.Name, "chat") && strings.HasSuffix(d.Name, "console") && c.Value == d.Value {
+				t.Error("both sites have one handle")
+			}
+		}
+	}
+	// A handle of one site is nothing on the other.
+	for _, c := range b.Jar.Cookies(mustURL(consoleURL)) {
+		other := rt.browser()
+		for _, name := range []string{c.Name, "__Host-hux_chat"} {
+			if a := other.get(chatURL+"/who", "Cookie", name+"="+c.Value); a.StatusCode != 401 {
+				t.Errorf("%s of the console as %s on chat: %d", c.Name, name, a.StatusCode)
+			}
+		}
+	}
+	// The second time the console hands over without the provider.
+	before := rt.idp.redemptions()
+	b.signIn()
+	if rt.idp.redemptions() != before {
+		t.Error("a second sign-in went to the provider")
+	}
+	for _, secret := range []string{"s-alice", "Alice", string(user)} {
+		if strings.Contains(rt.log.String(), secret) {
+			t.Errorf("the log has %q", secret)
+		}
+	}
+}
+
+func TestCookieAttributes(t *testing.T) {
+	rt := newRouter(t)
+	b := rt.browser()
+	callback := b.until(consoleURL+"/hux/auth/sign-in?next=/who", "/hux/auth/callback")
+	b.follow = func(*http.Request) bool { return false }
+	a := b.get(callback)
+	found := false
+	for _, c := range a.Cookies() {
+		if c.MaxAge < 0 {
+			continue
+		}
+		found = found || c.Name == "__Host-hux_console"
+		if !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" {
+			t.Errorf("cookie %s: %+v", c.Name, c)
+		}
+	}
+	if !found {
+		t.Error("no session cookie")
+	}
+	if a.Header.Get("Location") != consoleURL+"/who" {
+		t.Errorf("went to %q", a.Header.Get("Location"))
+	}
+}
+
+// RTR-18: the state is checked before the code is redeemed.
+func TestCallbackOfAnotherBrowser(t *testing.T) {
+	rt := newRouter(t)
+	mallory, alice := rt.browser(), rt.browser()
+	callback := mallory.until(consoleURL+"/hux/auth/sign-in", "/hux/auth/callback")
+	alice.until(consoleURL+"/hux/auth/sign-in", "/hux/auth/callback") // a flow of her own is under way
+	before := rt.idp.redemptions()
+	if a := alice.get(callback); a.StatusCode != 400 {
+		t.Errorf("another browser's callback: %d", a.StatusCode)
+	}
+	for name, change := range map[string]func(url.Values){
+		"no state":     func(q url.Values) { q.Del("state") },
+		"other state":  func(q url.Values) { q.Set("state", "ABCDEFGHIJKLMNOPQRSTUVWXYZ") },
+		"two states":   func(q url.Values) { q.Add("state", q.Get("state")) },
+		"other issuer": func(q url.Values) { q.Set("iss", "https://evil.example") },
+		"no issuer":    func(q url.Values) { q.Del("iss") },
+	} {
+		b := rt.browser()
+		u := mustURL(b.until(consoleURL+"/hux/auth/sign-in", "/hux/auth/callback"))
+		q := u.Query()
+		change(q)
+		u.RawQuery = q.Encode()
+		if a := b.get(u.String()); a.StatusCode != 400 {
+			t.Errorf("%s: %d", name, a.StatusCode)
+		}
+	}
+	if rt.idp.redemptions() != before {
+		t.Errorf("%d codes were redeemed", rt.idp.redemptions()-before)
+	}
+}
+
+func TestCallbackReplayed(t *testing.T) {
+	rt := newRouter(t)
+	b := rt.browser()
+	callback := b.until(consoleURL+"/hux/auth/sign-in?next=/who", "/hux/auth/callback")
+	cookies := b.Jar.Cookies(mustURL(consoleURL))
+	if got := b.status(callback); got != 200 {
+		t.Fatalf("the first time: %d", got)
+	}
+	if got := b.status(callback); got != 400 {
+		t.Errorf("again: %d", got)
+	}
+	// With the old cookies too, it is the provider who refuses the code.
+	other := rt.browser()
+	other.Jar.SetCookies(mustURL(consoleURL), cookies)
+	if got := other.status(callback); got != 400 {
+		t.Errorf("again with the flow cookie: %d", got)
+	}
+}
+
+func TestFlowExpires(t *testing.T) {
+	rt := newRouter(t)
+	b := rt.browser()
+	callback := b.until(consoleURL+"/hux/auth/sign-in", "/hux/auth/callback")
+	rt.clock.Advance(11 * 60e9)
+	if got := b.status(callback); got != 400 {
+		t.Errorf("after eleven minutes: %d", got)
+	}
+}
+
+// RTR-17 and what else an ID token may not be.
+func TestIDTokenRefused(t *testing.T) {
+	rt := newRouter(t)
+	for name, claims := range map[string]map[string]any{
+		"nonce":           {"nonce": "another"},
+		"no nonce":        {"nonce": nil},
+		"no sub":          {"sub": nil},
+		"empty sub":       {"sub": ""},
+		"issuer":          {"iss": "https://other.example/realms/hux"},
+		"audience":        {"aud": "another"},
+		"azp":             {"azp": "another"},
+		"two audiences":   {"aud": []string{clientID, "another"}, "azp": nil},
+		"at_hash":         {"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"},
+		"expired":         {"exp": rt.clock.Now().Unix() - 120},
+		"from the future": {"iat": rt.clock.Now().Unix() + 120},
+	} {
+		rt.idp.set(func(p *idp) { p.idClaims = claims })
+		b := rt.browser()
+		if a := b.get(consoleURL + "/hux/auth/sign-in?next=/who"); a.StatusCode != 401 || strings.Contains(a.body, "Roles") {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.body)
+		}
+		if len(b.Jar.Cookies(mustURL(consoleURL))) != 0 {
+			t.Errorf("%s: it left a cookie", name)
+		}
+	}
+}
+
+// RTR-17: a subject that comes anew under the same name is another user.
+func TestSubjectNeverReused(t *testing.T) {
+	rt := newRouter(t)
+	a := rt.browser().signIn().body
+	rt.idp.set(func(p *idp) { p.subject = "s-alice-2" })
+	if b := rt.browser().signIn().body; a == b || !strings.Contains(b, string(identity.NewUserID(testKey, rt.idp.issuer, "s-alice-2"))) {
+		t.Errorf("the new subject is %s", b)
+	}
+}
+
+func TestProviderSaysNo(t *testing.T) {
+	rt := newRouter(t)
+	for code, want := range map[string]int{"access_denied": 403, "temporarily_unavailable": 503} {
+		b := rt.browser()
+		u := mustURL(b.until(consoleURL+"/hux/auth/sign-in", "/hux/auth/callback"))
+		q := u.Query()
+		q.Del("code")
+		q.Set("error", code)
+		q.Set("error_description", "<b>words</b>")
+		u.RawQuery = q.Encode()
+		if a := b.get(u.String()); a.StatusCode != want || strings.Contains(a.body, "words") {
+			t.Errorf("%s: %d %s", code, a.StatusCode, a.body)
+		}
+	}
+}
+
+func TestProviderDownAtStart(t *testing.T) {
+	rt := newRouter(t)
+	b := rt.browser()
+	b.signIn()
+	rt.idp.set(func(p *idp) { p.down = true })
+	rt.restartUnfound()
+	if got := b.status(chatURL + "/who"); got != 200 {
+		t.Errorf("who is signed in does not go on: %d", got)
+	}
+	a := rt.browser().get(consoleURL + "/hux/auth/sign-in")
+	if a.StatusCode != 503 || a.Header.Get("Retry-After") == "" || !strings.Contains(a.body, "sign_in_unavailable") ||
+		!strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") || strings.Contains(a.body, "<script") {
+		t.Errorf("sign-in: %d %v %s", a.StatusCode, a.Header, a.body)
+	}
+	rt.idp.set(func(p *idp) { p.down = false })
+	rt.findProvider()
+	rt.browser().signIn()
+}
+
+func TestNeverFramed(t *testing.T) {
+	rt := newRouter(t)
+	b := rt.browser()
+	for _, u := range []string{chatURL + "/hux/auth/start", consoleURL + "/hux/auth/sign-in", consoleURL + "/hux/auth/callback", chatURL + "/hux/auth/accept", chatURL + "/login"} {
+		for _, dest := range []string{"iframe", "frame", "embed", "object"} {
+			a := b.get(u, "Sec-Fetch-Dest", dest)
+			if a.StatusCode != 403 || !strings.Contains(a.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
+				t.Errorf("%s as %s: %d", u, dest, a.StatusCode)
+			}
+		}
+	}
+}
+
+// The provider is reached at another URL than its own, and nothing is taken
+// that does not name the public one.
+func TestInternalURL(t *testing.T) {
+	rt := newRouter(t, func(o *identity.Options) { o.InternalURL, o.Issuer = o.Issuer, publicIssuer })
+	rt.browser().signIn()
+	rt.idp.set(func(p *idp) {
+		for _, host := range p.hosts {
+			if host != "id.example.test" {
+				t.Errorf("the provider was asked as %s", host)
+			}
+		}
+	})
+	rt.idp.set(func(p *idp) { p.idClaims = map[string]any{"iss": rt.idp.URL} })
+	if a := rt.browser().get(consoleURL + "/hux/auth/sign-in?next=/who"); a.StatusCode != 401 {
+		t.Errorf("a token that names the internal URL: %d", a.StatusCode)
+	}
+}
+
+// A discovery document that names another issuer is not believed.
+func TestIssuerToTheLetter(t *testing.T) {
+	rt := newRouter(t)
+	rt.idp.set(func(p *idp) { p.issuer += "/" })
+	rt.restartUnfound()
+	eventually(t, func() bool { return strings.Contains(rt.log.String(), "to the letter") })
+	if got := rt.browser().status(consoleURL + "/hux/auth/sign-in"); got != 503 {
+		t.Errorf("sign-in: %d", got)
+	}
+}
+
+func TestRateLimitedByAddress(t *testing.T) {
+	rt := newRouter(t)
+	b := rt.browser()
+	b.follow = func(*http.Request) bool { return false }
+	limited := false
+	for range 200 {
+		if a := b.get(consoleURL + "/hux/auth/sign-in"); a.StatusCode == 429 {
+			limited = a.Header.Get("Retry-After") != ""
+			break
+		}
+	}
+	if !limited {
+		t.Error("200 sign-ins at once are not limited")
+	}
+}

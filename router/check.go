@@ -42,7 +42,7 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	rules, problems := checkParts(c)
 	if online {
-		problems = append(problems, checkOnline(ctx, c, rules)...)
+		problems = append(problems, checkOnline(ctx, c, rules, stdout)...)
 	}
 	if err := printFlags(c, stdout); err != nil {
 		return err
@@ -82,7 +82,7 @@ func checkParts(c *config.Config) (*proxy.Rules, []string) {
 	return rules, problems
 }
 
-func checkOnline(ctx context.Context, c *config.Config, rules *proxy.Rules) []string {
+func checkOnline(ctx context.Context, c *config.Config, rules *proxy.Rules, stdout io.Writer) []string {
 	var problems []string
 	client := &http.Client{
 		Timeout:       10 * time.Second,
@@ -93,7 +93,12 @@ func checkOnline(ctx context.Context, c *config.Config, rules *proxy.Rules) []st
 	}
 	for _, slot := range c.Slots {
 		for _, f := range proxy.SelfCheck(ctx, slot.URL, rules, client) {
-			problems = append(problems, "slot "+slot.ID+": "+f.String())
+			text := "slot " + slot.ID + ": " + f.Path + ": " + f.Text
+			if f.Problem {
+				problems = append(problems, text)
+			} else {
+				fmt.Fprintln(stdout, "warning:", text)
+			}
 		}
 	}
 	return problems

@@ -26,11 +26,12 @@ import (
 	"bstein.dev/hux/router/server"
 )
 
-const demoHelp = `Usage: hux demo [--listen 127.0.0.1:8080] [--data DIR]
+const demoHelp = `Usage: hux demo [--listen 127.0.0.1:8080] [--data DIR] [--verbose]
 
 Starts the router with everything it needs inside: an OpenID provider with four
 people, a stand-in WebUI for alice and one for bob, and a scripted agent. With
 --data (or HUX_DATA) it keeps its state there; else it forgets it at the end.
+--verbose logs each request.
 `
 
 // demoSlots are the slots of the demo and whose they are.
@@ -41,7 +42,7 @@ func demo(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	set.SetOutput(io.Discard)
 	listen := set.String("listen", envOr("HUX_LISTEN", "127.0.0.1:8080"), "")
 	data := set.String("data", os.Getenv("HUX_DATA"), "")
-	quiet := set.Bool("quiet", false, "")
+	verbose := set.Bool("verbose", false, "")
 	if err := set.Parse(args); err != nil || set.NArg() > 0 {
 		fmt.Fprint(stdout, demoHelp)
 		if errors.Is(err, flag.ErrHelp) {
@@ -49,9 +50,9 @@ func demo(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		return errors.New("that command is not understood")
 	}
-	level := slog.LevelInfo
-	if *quiet {
-		level = slog.LevelWarn
+	level := slog.LevelWarn
+	if *verbose {
+		level = slog.LevelInfo
 	}
 	setLog(stderr, level)
 	if *data == "" {
@@ -138,7 +139,7 @@ func (d *theDemo) build(port int, data string) error {
 	var problems []config.Problem
 	d.config, _, problems, err = config.Load(config.Source{Defaults: map[string]string{
 		"public_url": chat, "console_url": console, "data": data,
-		"key": base64.StdEncoding.EncodeToString(key), "flags": "all", "access_log": "false",
+		"key": base64.StdEncoding.EncodeToString(key), "flags": "all",
 		"oidc_issuer": issuer, "oidc_internal_url": "http://" + sso.addr, "oidc_namespace": "demo",
 		"oidc_client_secret": secret, "oidc_bearer_clients": "hux-cli,hux-worker",
 		"slots": "none=http://127.0.0.1:1", "slot_health_every": "1s", "grace": "3s",

@@ -244,3 +244,6 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) sweep(ctx context.Context) error {
 	return errors.Join(s.sweepSessions(ctx), s.usedAgents(ctx), s.sweepCodes(ctx), s.sweepLogouts(ctx))
 }
+
+// Ready reports whether the provider was found, so that people can sign in.
+func (s *Service) Ready() bool { return s.provider.current.Load() != nil }

@@ -36,10 +36,12 @@ type handler func(w http.ResponseWriter, r *http.Request, id *identity.Identity)
 
 // everywhere are the routes that all three sites have. Whatever is not in the
 // map of its site goes to the WebUI on the chat site and is 404 elsewhere.
-func (s *Server) everywhere() []route {
+func (s *Server) everywhere(site identity.Site) []route {
+	auth := plain(s.identity.Handler(site))
 	return []route{
 		{"GET", "/hux/bridge/{file:.*}", public, plain(bridge.Handler())},
-		{"POST", "/hux/auth/backchannel", public, plain(s.identity.Handler(identity.API))},
+		{"GET", "/hux/auth/{step:.*}", public, auth},
+		{"POST", "/hux/auth/{step:.*}", public, auth},
 		{"GET", "/hux/api/me", signedIn, s.me},
 		{"POST", "/hux/api/sessions/end", human, s.endSessions},
 		{"GET", "/hux/api/status", operator, s.status},
@@ -47,29 +49,14 @@ func (s *Server) everywhere() []route {
 	}
 }
 
-// pagesMap are our pages and sign-in, on the console site.
+// pagesMap are our pages, on the console site.
 func (s *Server) pagesMap() []route {
-	auth := plain(s.identity.Handler(identity.Console))
 	return []route{
 		{"GET", "/hux/api/ui/", signedIn, s.page(bridge.Home)},
 		{"GET", "/hux/api/ui/panel", public, s.page(bridge.Panel)},
 		{"GET", "/hux/api/ui/sign-out", public, s.page(bridge.SignOut)},
 		{"GET", "/hux/api/ui/signed-out", public, s.page(bridge.SignedOut)},
 		{"GET", "/hux/api/ui/status", operator, s.page(bridge.Status)},
-		{"GET", "/hux/auth/start", public, auth},
-		{"GET", "/hux/auth/sign-in", public, auth},
-		{"GET", "/hux/auth/callback", public, auth},
-		{"POST", "/hux/auth/sign-out", public, auth},
-	}
-}
-
-// chatMap is what the chat site has of its own beside the WebUI.
-func (s *Server) chatMap() []route {
-	auth := plain(s.identity.Handler(identity.Chat))
-	return []route{
-		{"GET", "/hux/auth/start", public, auth},
-		{"GET", "/hux/auth/accept", public, auth},
-		{"GET", "/hux/auth/end", public, auth},
 	}
 }
 

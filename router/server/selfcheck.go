@@ -53,8 +53,12 @@ func (s *Server) runSelfCheck(ctx context.Context) {
 			checked[slot.ID] = true
 			var texts []string
 			for _, f := range proxy.SelfCheck(ctx, slot.URL, s.rules, client) {
-				texts = append(texts, "slot "+slot.ID+": "+f.String())
-				slog.Warn("self-check", "slot", slot.ID, "finding", f.String())
+				texts = append(texts, "slot "+slot.ID+": "+f.Path+": "+f.Text)
+				level := slog.LevelInfo
+				if f.Problem {
+					level = slog.LevelWarn
+				}
+				slog.Log(ctx, level, "self-check", "slot", slot.ID, "path", f.Path, "finding", f.Text)
 			}
 			s.selfCheck.mu.Lock()
 			s.selfCheck.texts = slices.Concat(s.selfCheck.texts, texts)

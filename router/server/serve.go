@@ -147,8 +147,8 @@ func (s *Server) handle(h api.Handler) http.Handler {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var e *hux.Error
 	if !errors.As(err, &e) || !navigates(r) {
-		if errors.As(err, &e) && e.Code == hux.Unauthenticated {
-			w.Header().Set("WWW-Authenticate", identity.Challenge(r))
+		if challenge := identity.Challenge(err); challenge != "" {
+			w.Header().Set("WWW-Authenticate", challenge)
 		}
 		api.WriteError(w, r, err)
 		return

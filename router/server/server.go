@@ -168,12 +168,11 @@ func (s *Server) mapSites(local http.Handler) {
 	for _, h := range c.APIHosts {
 		s.sites[hostOnly(strings.ToLower(h))] = identity.API
 	}
-	onAPI := s.everywhere()
+	onAPI := s.everywhere(identity.API)
 	if local != nil {
 		onAPI = append(onAPI, route{"GET", "/demo/{rest:.*}", public, plain(local)}, route{"POST", "/demo/{rest:.*}", public, plain(local)})
 	}
-	onConsole := append(s.everywhere(), s.pagesMap()...)
-	onChat := append(s.everywhere(), s.chatMap()...)
+	onConsole := append(s.everywhere(identity.Console), s.pagesMap()...)
 	s.own = map[identity.Site]http.Handler{identity.API: s.newMux(identity.API, onAPI)}
 	s.ownPaths = map[identity.Site]map[string]bool{identity.API: {}}
 	if c.ConsoleURL == nil { // one origin: all of it is Console, which also has the WebUI
@@ -183,7 +182,7 @@ func (s *Server) mapSites(local http.Handler) {
 		return
 	}
 	s.sites[c.PublicURL.Host], s.sites[c.ConsoleURL.Host] = identity.Chat, identity.Console
-	s.own[identity.Chat] = s.newMux(identity.Chat, append(onChat, s.signInRoutes(identity.Chat)...))
+	s.own[identity.Chat] = s.newMux(identity.Chat, append(s.everywhere(identity.Chat), s.signInRoutes(identity.Chat)...))
 	s.own[identity.Console] = s.newMux(identity.Console, append(onConsole,
 		route{"GET", "/", public, func(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {
 			http.Redirect(w, r, "/hux/api/ui/", http.StatusFound)

@@ -212,7 +212,7 @@ func (u *WebUI) serveDraft(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if len(req.Draft) > 64<<10 {
+	if len(req.Draft) > 2*maxMessageSize {
 		u.fail(w, r, http.StatusRequestEntityTooLarge, "the draft is too large")
 		return
 	}
@@ -261,8 +261,8 @@ func (u *WebUI) serveStart(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text := strings.TrimSpace(req.Message)
-	if text == "" || len(text) > 256<<10 {
-		u.fail(w, r, http.StatusBadRequest, "message is required, of 256 KB at most")
+	if text == "" || len(text) > maxMessageSize {
+		u.fail(w, r, http.StatusBadRequest, "a message is required, of 16 KB at most")
 		return
 	}
 	status, answer := u.start(req.SessionID, text)

@@ -1,12 +1,11 @@
 package demo_test
 
 import (
-	"context"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -269,256 +268,6 @@ func TestAuthorizeRefuses(t *testing.T) {
 	}
 }
 
-func TestCodeOnce(t *testing.T) {
-	p := newParty(t)
-	verifier := oauth2.GenerateVerifier()
-	code := func() string {
-		_, q := p.location(http.MethodPost, p.config.AuthCodeURL("", oauth2.S256ChallengeOption(verifier)),
-			url.Values{"username": {"alice"}, "password": {"alice"}})
-		return q.Get("code")
-	}
-	refused := func(t *testing.T, code string, options ...oauth2.AuthCodeOption) {
-		t.Helper()
-		_, err := p.config.Exchange(t.Context(), code, options...)
-		wantOAuthError(t, err, "invalid_grant")
-	}
-	t.Run("replay withdraws the tokens", func(t *testing.T) {
-		c := code()
-		token, err := p.config.Exchange(t.Context(), c, oauth2.VerifierOption(verifier))
-		if err != nil {
-			t.Fatal(err)
-		}
-		refused(t, c, oauth2.VerifierOption(verifier))
-		_, err = p.refresh(token)
-		wantOAuthError(t, err, "invalid_grant")
-	})
-	t.Run("no verifier", func(t *testing.T) { refused(t, code()) })
-	t.Run("wrong verifier", func(t *testing.T) { refused(t, code(), oauth2.VerifierOption(oauth2.GenerateVerifier())) })
-	t.Run("expired", func(t *testing.T) {
-		c := code()
-		p.pass(2 * time.Minute)
-		refused(t, c, oauth2.VerifierOption(verifier))
-	})
-}
-
-func wantOAuthError(t *testing.T, err error, code string) {
-	t.Helper()
-	refused, ok := err.(*oauth2.RetrieveError)
-	if !ok || refused.ErrorCode != code {
-		t.Errorf("got %v, want %s", err, code)
-	}
-}
-
-func TestRefresh(t *testing.T) {
-	p := newParty(t)
-	first := p.signIn("alice")
-	if err := p.SetRoles("alice", "hux-operator"); err != nil {
-		t.Fatal(err)
-	}
-	second, err := p.refresh(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if second.RefreshToken == first.RefreshToken {
-		t.Error("the refresh token did not change")
-	}
-	if got := p.accessClaims(second.AccessToken); len(got.Realm.Roles) != 1 || got.Session != p.accessClaims(first.AccessToken).Session {
-		t.Errorf("after the refresh: %+v", got)
-	}
-	_, err = p.refresh(first)
-	wantOAuthError(t, err, "invalid_grant")
-	_, err = p.refresh(second)
-	wantOAuthError(t, err, "invalid_grant") // the family went with it
-
-	third := p.signIn("bob")
-	old := p.Subject("bob")
-	if err := p.RemovePerson("bob"); err != nil {
-		t.Fatal(err)
-	}
-	_, err = p.refresh(third)
-	wantOAuthError(t, err, "invalid_grant")
-	if err := p.AddPerson(demo.Person{Name: "bob"}); err != nil {
-		t.Fatal(err)
-	}
-	if p.Subject("bob") == old {
-		t.Error("a person who came back has the old subject")
-	}
-}
-
-func TestTokenEndpoint(t *testing.T) {
-	p := newParty(t)
-	for name, c := range map[string]struct {
-		form, user, password string
-		status               int
-		error                string
-	}{
-		"service":          {"grant_type=client_credentials", "worker", "w", 200, ""},
-		"service by post":  {"grant_type=client_credentials&client_id=worker&client_secret=w", "", "", 200, ""},
-		"no service":       {"grant_type=client_credentials", "hux", "a+secret%2Bwith%25signs", 400, "unauthorized_client"},
-		"wrong secret":     {"grant_type=client_credentials", "worker", "x", 401, "invalid_client"},
-		"no client":        {"grant_type=client_credentials", "", "", 401, "invalid_client"},
-		"both ways":        {"grant_type=client_credentials&client_secret=w", "worker", "w", 400, "invalid_request"},
-		"password grant":   {"grant_type=password&username=alice&password=alice", "worker", "w", 400, "unsupported_grant_type"},
-		"twice":            {"grant_type=a&grant_type=b", "worker", "w", 400, "invalid_request"},
-		"unknown code":     {"grant_type=authorization_code&code=x", "worker", "w", 400, "invalid_grant"},
-		"unknown refresh":  {"grant_type=refresh_token&refresh_token=x.y", "worker", "w", 400, "invalid_grant"},
-		"public by secret": {"grant_type=refresh_token&client_id=public&client_secret=x", "", "", 401, "invalid_client"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, p.issuer+"/token", strings.NewReader(c.form))
-			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			if c.user != "" {
-				req.SetBasicAuth(c.user, c.password)
-			}
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer res.Body.Close()
-			var got struct {
-				Error  string `json:"error"`
-				Access string `json:"access_token"`
-			}
-			if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
-				t.Fatal(err)
-			}
-			if res.StatusCode != c.status || got.Error != c.error || (got.Access == "") != (c.error != "") {
-				t.Errorf("answered %d %q", res.StatusCode, got.Error)
-			}
-			if res.Header.Get("Cache-Control") != "no-store" {
-				t.Error("the answer may be cached")
-			}
-			if c.error == "" {
-				if got := p.accessClaims(got.Access); got.Party != "worker" || got.Name != "worker" || got.Realm.Roles[0] != "hux-worker" {
-					t.Errorf("the token has %+v", got)
-				}
-			}
-		})
-	}
-}
-
-func TestEndSession(t *testing.T) {
-	p := newParty(t)
-	end := p.issuer + "/end-session?"
-	after := "http://console.test/signed-out?x=1"
-
-	token := p.signIn("alice")
-	hint := token.Extra("id_token").(string)
-	sid := p.accessClaims(token.AccessToken).Session
-	status, q := p.location(http.MethodGet, end+url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {after}, "state": {"z"}}.Encode(), nil)
-	if status != http.StatusSeeOther || q.Get("state") != "z" || q.Get("x") != "1" {
-		t.Errorf("sign-out with a hint was answered %d, %v", status, q)
-	}
-	if len(p.Sessions("alice")) != 0 {
-		t.Error("the session is still there")
-	}
-	_, err := p.refresh(token)
-	wantOAuthError(t, err, "invalid_grant")
-	tokens := p.logoutTokens()
-	if len(tokens) != 1 {
-		t.Fatalf("%d logout tokens were sent, want 1", len(tokens))
-	}
-	logout, err := p.oidc.Verifier(&oidc.Config{ClientID: "hux", Now: p.now}).VerifyLogout(t.Context(), tokens[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if logout.SessionID != sid || logout.Subject != p.Subject("alice") {
-		t.Errorf("the logout token names %q of %q", logout.SessionID, logout.Subject)
-	}
-
-	token = p.signIn("alice")
-	if status, _ := p.location(http.MethodGet, end, nil); status != http.StatusOK || len(p.Sessions("alice")) != 1 {
-		t.Errorf("sign-out without a hint was answered %d without asking", status)
-	}
-	if status, _ := p.location(http.MethodGet, end+"confirm=yes", nil); status != http.StatusOK || len(p.Sessions("alice")) != 1 {
-		t.Error("a GET counts as the answer to the question")
-	}
-	foreign := url.Values{"post_logout_redirect_uri": {"http://evil.test/"}, "client_id": {"hux"}}
-	if status, q := p.location(http.MethodPost, end+foreign.Encode(), url.Values{"confirm": {"yes"}}); status != http.StatusOK || q != nil || len(p.Sessions("alice")) != 0 {
-		t.Errorf("after the question: %d, %v", status, q)
-	}
-	if status, _ := p.location(http.MethodGet, end+"id_token_hint="+token.AccessToken, nil); status != http.StatusBadRequest {
-		t.Errorf("an access token as the hint was answered %d", status)
-	}
-
-	p.signIn("bob")
-	if err := p.EndSessions(t.Context(), "bob"); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(p.logoutTokens()); n != 3 {
-		t.Errorf("%d logout tokens, want 3", n)
-	}
-}
-
-func TestKeysAndForgeries(t *testing.T) {
-	p := newParty(t)
-	fetches := p.KeyFetches()
-	token, err := p.Token("alice")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.accessClaims(token)
-	if err := p.RotateKey(); err != nil {
-		t.Fatal(err)
-	}
-	p.accessClaims(token) // the old key is still published
-	if token, err = p.Token("alice"); err != nil {
-		t.Fatal(err)
-	}
-	p.accessClaims(token)
-	if p.KeyFetches() == fetches {
-		t.Error("key fetches are not counted")
-	}
-	payload, err := p.Claims("alice")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, header := range []map[string]any{{"alg": "none"}, {"alg": "HS256"}, {"kid": "nobody's"}} {
-		forged, err := p.Sign(header, payload)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.oidc.Verifier(&oidc.Config{SkipClientIDCheck: true}).Verify(context.Background(), forged); err == nil {
-			t.Errorf("a token with the header %v passes", header)
-		}
-	}
-	p.SetDown(true)
-	res, err := http.Get(p.issuer + "/.well-known/openid-configuration")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("down, it answers %d", res.StatusCode)
-	}
-	p.SetDown(false)
-
-	again, err := demo.NewProvider(demo.ProviderOptions{Issuer: "http://other.test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again.Subject("alice") != p.Subject("alice") || again.Subject("alice") == again.Subject("bob") {
-		t.Error("subjects are not stable")
-	}
-}
-
-func TestRolesInUserinfo(t *testing.T) {
-	p := newParty(t)
-	p.config.ClientID, p.config.ClientSecret = "public", ""
-	token := p.signIn("olga")
-	if c := p.accessClaims(token.AccessToken); c.Realm != nil {
-		t.Error("the access token has roles")
-	}
-	info, err := p.oidc.UserInfo(t.Context(), oauth2.StaticTokenSource(token))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var c claims
-	if err := info.Claims(&c); err != nil || c.Realm == nil || c.Realm.Roles[0] != "hux-operator" {
-		t.Errorf("userinfo has %+v, %v", c, err)
-	}
-}
-
 func TestSignInPage(t *testing.T) {
 	p := newParty(t)
 	res, err := p.browser.Get(p.config.AuthCodeURL("", oauth2.S256ChallengeOption(oauth2.GenerateVerifier())))
@@ -538,4 +287,31 @@ func TestSignInPage(t *testing.T) {
 	if res.Header.Get("X-Frame-Options") != "DENY" || !strings.Contains(res.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
 		t.Error("the page may be framed")
 	}
+}
+
+// FuzzAuthorize holds that nothing sends a browser to an address that is not
+// registered.
+func FuzzAuthorize(f *testing.F) {
+	provider, err := demo.NewProvider(demo.ProviderOptions{
+		Issuer: "http://id.test", Clients: []demo.Client{{ID: "hux", RedirectURIs: []string{callback}}},
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, q := range []string{
+		"", "client_id=hux", "client_id=hux&redirect_uri=//evil.test", "client_id=hux&redirect_uri=" + callback,
+		"client_id=hux&redirect_uri=" + callback + "&redirect_uri=x", "client_id=hux&redirect_uri=" + callback + "%0d%0ax:y",
+		"client_id=hux&redirect_uri=" + callback + "&state=%0d%0a&prompt=none&response_type=code&max_age=-1;x",
+	} {
+		f.Add(q)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		r := httptest.NewRequest(http.MethodGet, "/authorize", nil)
+		r.URL.RawQuery = query
+		w := httptest.NewRecorder()
+		provider.ServeHTTP(w, r)
+		if to := w.Header().Get("Location"); to != "" && !strings.HasPrefix(to, callback+"?") {
+			t.Errorf("sent to %q", to)
+		}
+	})
 }

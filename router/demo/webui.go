@@ -13,8 +13,9 @@ import (
 // What one stand-in remembers at most; the oldest goes first.
 const (
 	maxConversations = 200
-	maxMessages      = 400
-	maxRuns          = 200
+	maxMessages      = 200
+	maxMessageSize   = 16 << 10
+	maxRuns          = 64
 	maxVisitors      = 1000
 )
 

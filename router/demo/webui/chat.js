@@ -148,7 +148,7 @@ function attachStream(stream) {
     handler(event.data ? JSON.parse(event.data) : {});
     scrollDown(false);
   });
-  on('token', (d) => { thinking.classList.add('over'); body.textContent += d.text; });
+  on('token', (d) => { body.textContent += d.text; });
   on('reasoning', (d) => { thinking.textContent += d.text; });
   on('tool', (d) => {
     const group = toolRow({name: d.name, preview: d.preview});
@@ -254,5 +254,6 @@ function grow() {
   const box = $('msg');
   box.style.height = 'auto';
   box.style.height = Math.min(box.scrollHeight, 200) + 'px';
+  box.classList.toggle('full', box.scrollHeight > 200);
   enableSend();
 }

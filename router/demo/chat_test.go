@@ -16,6 +16,7 @@ import (
 	"bstein.dev/hux/router/demo"
 )
 
+// frame is one event of a stream, or a comment.
 type frame struct{ id, event, data, comment string }
 
 type stream struct {
@@ -33,6 +34,7 @@ func (g *guest) stream(path string, headers ...string) *stream {
 	return &stream{g.t, res, bufio.NewReader(res.Body)}
 }
 
+// next reads a frame; it answers false at the end of the stream.
 func (s *stream) next() (f frame, ok bool) {
 	s.t.Helper()
 	for {
@@ -62,6 +64,7 @@ func (s *stream) next() (f frame, ok bool) {
 	}
 }
 
+// until reads frames up to the event named, and gives all of them.
 func (s *stream) until(event string) (all []frame) {
 	s.t.Helper()
 	for {
@@ -143,6 +146,7 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// gate lets the script go on one step for each value sent.
 type gate chan struct{}
 
 func (g gate) wait(ctx context.Context, _ time.Duration) error {

@@ -133,9 +133,6 @@ func (g *guest) start(sid, message string) string {
 	return started["stream_id"].(string)
 }
 
-// frame is one event of a stream, or a comment.
-// next reads a frame; it answers false at the end of the stream.
-// until reads frames up to the event named, and gives all of them.
 func TestTrustedHeader(t *testing.T) {
 	g := newWebUI(t, demo.WebUIOptions{})
 	res := g.do(http.MethodGet, "/api/sessions", "")
@@ -244,5 +241,3 @@ func TestShellAndStatic(t *testing.T) {
 		}
 	}
 }
-
-// gate lets the script go on one step for each value sent.

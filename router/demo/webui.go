@@ -87,7 +87,8 @@ func NewWebUI(o WebUIOptions) *WebUI {
 	return u
 }
 
-// Close ends every turn and stream and waits for the turns.
+// Close ends every turn and stream and waits for the turns. Close the server
+// first: no turn may start any more.
 func (u *WebUI) Close() {
 	u.close()
 	u.running.Wait()

@@ -37,14 +37,15 @@ variables and from the command line, each winning over the one before.
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		if !errors.Is(err, errSaid) {
-			fmt.Fprintln(os.Stderr, "hux:", err)
-		}
-		stop()
-		os.Exit(1)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err == nil {
+		return
 	}
+	if !errors.Is(err, errSaid) {
+		fmt.Fprintln(os.Stderr, "hux:", err)
+	}
+	os.Exit(1)
 }
 
 // errSaid is a failure whose reason is printed already.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // ErrLocked means that another process holds the file.
@@ -44,7 +45,7 @@ func Open(path string) (db *DB, err error) {
 		InitialMmapSize: 64 << 20, // so that a writer never waits for a reader in order to remap
 		NoStatistics:    true,
 	})
-	if errors.Is(err, bolt.ErrTimeout) {
+	if errors.Is(err, berrors.ErrTimeout) {
 		return nil, ErrLocked
 	}
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/proxy"
-	"bstein.dev/hux/router/tenant"
 )
 
 // serve is the way of every request: id, log, recovery, then to its front.
@@ -169,15 +168,6 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // unavailable is how the proxy says that a slot does not answer.
 func (s *Server) unavailable(w http.ResponseWriter, r *http.Request, e *hux.Error) { s.fail(w, r, e) }
-
-func (s *Server) slotUp(id string) bool {
-	for _, st := range s.tenants.List() {
-		if st.ID == id {
-			return st.State != tenant.Down
-		}
-	}
-	return false
-}
 
 func (s *Server) logAccess(r *http.Request, rec *recorder, started time.Time, note string) {
 	if !s.config.AccessLog {

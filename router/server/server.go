@@ -145,7 +145,7 @@ func (s *Server) join(o Options) (err error) {
 		Rules: s.rules, IdentityHeader: c.IdentityHeader, PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL,
 		Head: bridge.Head(console), UploadLimit: c.UploadLimit, HeaderTimeout: c.UpstreamTimeout, MaxStreams: c.SlotConnections,
 		Registry: s.registry, OnDown: s.tenants.Suspect, Unavailable: s.unavailable,
-		Health: func(t proxy.Target) bool { return s.slotUp(t.Slot) },
+		Health: func(t proxy.Target) bool { return s.tenants.State(t.Slot) != tenant.Down },
 	})
 	if err != nil {
 		return fmt.Errorf("proxy: %w", err)

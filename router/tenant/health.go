@@ -86,6 +86,16 @@ func (s *Service) check(ctx context.Context, c *slot) {
 	c.health.checkedAt.Store(time.Now().UnixMilli())
 }
 
+// State is what the last check of a slot said.
+func (s *Service) State(id string) State {
+	for _, c := range s.slots {
+		if c.ID == id {
+			return c.health.state()
+		}
+	}
+	return Unknown
+}
+
 // Suspect asks for a check now, because a request to the slot failed.
 func (s *Service) Suspect(id string) {
 	for _, c := range s.slots {

@@ -199,9 +199,8 @@ func (s *Server) Close() error { return s.db.Close() }
 // grace time, and returns.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
 	var wg sync.WaitGroup
-	defer wg.Wait()
+	defer func() { stop(); wg.Wait() }()
 	wg.Go(func() { s.tenants.Run(background) })
 	wg.Go(func() {
 		if err := s.identity.Run(background); err != nil && background.Err() == nil {

@@ -1,0 +1,8 @@
+// Package blackbox holds the tests of the built binary over real sockets: a
+// router started as an operator starts it, an OpenID provider, and upstreams
+// that write down every byte they get. What an upstream's log shows is what
+// counts; a status code alone proves little.
+//
+// Tests are named after the cases of the project's collection of faults, such
+// as RTR-1, and run over HTTP/1.1 and HTTP/2.
+package blackbox

@@ -261,13 +261,13 @@ func TestRateLimitedByAddress(t *testing.T) {
 	b := rt.browser()
 	b.follow = func(*http.Request) bool { return false }
 	limited := false
-	for range 200 {
+	for range 400 {
 		if a := b.get(consoleURL + "/hux/auth/sign-in"); a.StatusCode == 429 {
 			limited = a.Header.Get("Retry-After") != ""
 			break
 		}
 	}
 	if !limited {
-		t.Error("200 sign-ins at once are not limited")
+		t.Error("400 sign-ins at once are not limited")
 	}
 }

@@ -12,7 +12,7 @@ import (
 // How often something may happen for one address or user. The bursts leave
 // room for an office behind one address; the rates stop a loop.
 const (
-	startRate, startBurst   = rate.Limit(2), 120  // sign-ins begun, by client address
+	startRate, startBurst   = rate.Limit(5), 300  // sign-ins begun, by client address
 	userRate, userBurst     = rate.Limit(0.5), 30 // sign-ins finished, by user
 	logoutRate, logoutBurst = rate.Limit(50), 500 // back-channel logouts, by client address: one provider ends many
 )

@@ -1,0 +1,68 @@
+package identity
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestNamesFor(t *testing.T) {
+	for u, want := range map[string]string{
+		"https://chat.example.test":         "__Host-hux_chat",
+		"http://chat.hux.localhost:8080":    "__Host-hux_chat",
+		"http://localhost":                  "__Host-hux_chat",
+		"http://chat.example.test":          "hux_chat",
+		"http://127.0.0.1:8080":             "hux_chat",
+		"http://localhost.example.test":     "hux_chat",
+		"http://chat.hux.notlocalhost:8080": "hux_chat",
+		"HTTPS://chat.example.test":         "__Host-hux_chat",
+	} {
+		parsed, err := url.Parse(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := namesFor(parsed, "chat").session; got != want {
+			t.Errorf("%s: %s", u, got)
+		}
+	}
+}
+
+// FuzzCookie compares with net/http where that has an opinion, and holds the
+// parser to one answer or none.
+func FuzzCookie(f *testing.F) {
+	for _, line := range []string{
+		"", "a=b", "hux_chat=x", "hux_chat=x; hux_chat=y", "hux_chat", "hux_chat=", ";;hux_chat=1", "xhux_chat=1", "hux_chat =1", "a=b;hux_chat=\"q\"",
+	} {
+		f.Add(line, line)
+	}
+	f.Fuzz(func(t *testing.T, one, two string) {
+		value, ok := cookie([]string{one, two}, "hux_chat")
+		if n := strings.Count(one+";"+two, "hux_chat="); ok != (n > 0 && ok) || (!ok && value != "") {
+			t.Fatalf("%q %v of %d", value, ok, n)
+		}
+		if strings.ContainsAny(value, ";") {
+			t.Fatalf("%q is more than a value", value)
+		}
+		r := http.Request{Header: http.Header{"Cookie": {one, two}}}
+		found := 0
+		for _, c := range r.Cookies() {
+			if c.Name == "hux_chat" {
+				found++
+			}
+		}
+		if found > 1 && ok {
+			t.Fatalf("one of %d was chosen", found)
+		}
+		if found == 1 && ok && len(value) == secretLength && !strings.ContainsAny(value, `" `) {
+			if c, err := r.Cookie("hux_chat"); err == nil && c.Value != value {
+				t.Fatalf("%q, net/http says %q", value, c.Value)
+			}
+		}
+	})
+}
+
+func TestAddrKey(t *testing.T) {
+	l := newLimiter(1, 1, nil)
+	_ = l
+}

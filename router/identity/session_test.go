@@ -1,0 +1,221 @@
+package identity_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/router/identity"
+)
+
+func (rt *router) user(subject string) hux.User {
+	return identity.NewUserID(testKey, rt.idp.issuer, subject)
+}
+
+// stream opens a stream and gives a channel that closes when it ends.
+func (b *browser) stream(u string, headers ...string) <-chan struct{} {
+	b.t.Helper()
+	r, _ := http.NewRequest(http.MethodGet, u, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	resp, err := b.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if resp.StatusCode != 200 {
+		b.t.Fatalf("stream: %d", resp.StatusCode)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer resp.Body.Close()
+		_, _ = resp.Body.Read(make([]byte, 1))
+	}()
+	return ended
+}
+
+func ends(t *testing.T, stream <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-stream:
+	case <-time.After(5 * time.Second):
+		t.Error("the stream goes on")
+	}
+}
+
+func open(stream <-chan struct{}) bool {
+	select {
+	case <-stream:
+		return false
+	default:
+		return true
+	}
+}
+
+func TestIdleAndAbsoluteLifetime(t *testing.T) {
+	short := func(o *identity.Options) { o.IdleLifetime, o.AbsoluteLifetime = time.Hour, 3*time.Hour }
+	t.Run("idle", func(t *testing.T) {
+		rt := newRouter(t, short)
+		b := rt.browser()
+		b.signIn()
+		rt.clock.Advance(59 * time.Minute)
+		if got := b.status(chatURL + "/who"); got != 200 {
+			t.Errorf("within the hour: %d", got)
+		}
+		rt.clock.Advance(61 * time.Minute)
+		if got := b.status(chatURL + "/who"); got != 401 {
+			t.Errorf("after it: %d", got)
+		}
+		if got := b.status(consoleURL + "/who"); got != 401 {
+			t.Errorf("on the console: %d", got)
+		}
+	})
+	t.Run("absolute", func(t *testing.T) {
+		rt := newRouter(t, short)
+		b := rt.browser()
+		b.signIn()
+		for range 5 {
+			rt.clock.Advance(35 * time.Minute)
+			if got := b.status(chatURL + "/who"); got != 200 {
+				t.Errorf("in use: %d", got)
+			}
+		}
+		rt.clock.Advance(10 * time.Minute)
+		if got := b.status(chatURL + "/who"); got != 401 {
+			t.Errorf("after three hours: %d", got)
+		}
+	})
+	t.Run("a stream", func(t *testing.T) {
+		rt := newRouter(t, func(o *identity.Options) { o.AbsoluteLifetime = 2 * time.Second })
+		b := rt.browser()
+		b.signIn()
+		ends(t, b.stream(chatURL+"/stream"))
+	})
+}
+
+// Sessions outlive the process, and so does when they were last seen.
+func TestSessionsSurviveReopening(t *testing.T) {
+	rt := newRouter(t, func(o *identity.Options) { o.IdleLifetime = time.Hour })
+	b := rt.browser()
+	before := b.signIn().body
+	rt.clock.Advance(50 * time.Minute)
+	b.status(chatURL + "/who")
+	rt.restart()
+	rt.clock.Advance(50 * time.Minute)
+	if a := b.get(chatURL + "/who"); a.StatusCode != 200 || a.body != before {
+		t.Errorf("%d: %s, before %s", a.StatusCode, a.body, before)
+	}
+	rt.restart()
+	rt.clock.Advance(61 * time.Minute)
+	if got := b.status(chatURL + "/who"); got != 401 {
+		t.Errorf("idle over a restart: %d", got)
+	}
+}
+
+func TestAnotherKeyEndsSessions(t *testing.T) {
+	rt := newRouter(t)
+	b := rt.browser()
+	b.signIn()
+	rt.options.Key = []byte(strings.Repeat("k", 32))
+	rt.restart()
+	if got := b.status(chatURL + "/who"); got != 401 {
+		t.Errorf("%d", got)
+	}
+}
+
+func TestNewIDAtSignIn(t *testing.T) {
+	rt := newRouter(t)
+	b := rt.browser()
+	b.signIn()
+	old := rt.browser()
+	for _, u := range []string{chatURL, consoleURL} {
+		old.Jar.SetCookies(mustURL(u), b.Jar.Cookies(mustURL(u)))
+	}
+	stream := old.stream(chatURL + "/stream")
+	// A callback that was under way ends in a session of its own.
+	other := rt.browser()
+	callback := other.until(consoleURL+"/hux/auth/sign-in?next=/who", "/hux/auth/callback")
+	b.Jar.SetCookies(mustURL(consoleURL), other.Jar.Cookies(mustURL(consoleURL)))
+	if got := b.status(callback); got != 200 {
+		t.Fatalf("sign-in: %d", got)
+	}
+	if got := old.status(consoleURL + "/who"); got != 401 {
+		t.Errorf("the old handle is good: %d", got)
+	}
+	ends(t, stream)
+}
+
+func TestDuplicateCookie(t *testing.T) {
+	rt := newRouter(t)
+	b := rt.browser()
+	b.signIn()
+	handle := ""
+	for _, c := range b.Jar.Cookies(mustURL(chatURL)) {
+		if c.Name == "__Host-hux_chat" {
+			handle = c.Name + "=" + c.Value
+		}
+	}
+	other := rt.browser()
+	for cookies, want := range map[string]int{
+		handle: 200, "a=b; " + handle + ";c": 200, handle + "; " + handle: 401, handle + "; __Host-hux_chat=x": 401, "x" + handle: 401,
+	} {
+		if a := other.get(chatURL+"/who", "Cookie", cookies); a.StatusCode != want {
+			t.Errorf("%d cookies: %d, want %d", strings.Count(cookies, ";")+1, a.StatusCode, want)
+		}
+	}
+}
+
+func TestEndAll(t *testing.T) {
+	rt := newRouter(t)
+	one, two, bob := rt.browser(), rt.browser(), rt.browser()
+	one.signIn()
+	two.signIn()
+	rt.idp.set(func(p *idp) { p.subject = "s-bob" })
+	bob.signIn()
+	streams := []<-chan struct{}{one.stream(chatURL + "/stream"), two.stream(consoleURL + "/stream")}
+	his := bob.stream(chatURL + "/stream")
+	if err := rt.EndAll(context.Background(), rt.user("s-alice")); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range streams {
+		ends(t, s)
+	}
+	if one.status(chatURL+"/who") != 401 || two.status(consoleURL+"/who") != 401 {
+		t.Error("a session goes on")
+	}
+	if !open(his) || bob.status(chatURL+"/who") != 200 {
+		t.Error("another user's session ended")
+	}
+	rt.server.CloseClientConnections() // ends his stream
+}
+
+// Requests, refreshes, sign-ins and endings at once: for the race detector.
+func TestAtOnce(t *testing.T) {
+	rt := newRouter(t)
+	rt.idp.set(func(p *idp) { p.lifetime = time.Second })
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 5 {
+				b := rt.browser()
+				b.signIn()
+				for range 10 {
+					rt.clock.Advance(100 * time.Millisecond)
+					b.status(chatURL + "/who")
+				}
+			}
+		})
+	}
+	for range 20 {
+		if err := rt.EndAll(context.Background(), "usr_nobody0000000000"); err != nil {
+			t.Error(err)
+		}
+		<-time.After(time.Millisecond)
+	}
+	wg.Wait()
+}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 )
 
 // The one change to a page's policy is that the console's origin may be
@@ -12,30 +13,43 @@ import (
 
 var policyHeaders = [...]string{"Content-Security-Policy", "Content-Security-Policy-Report-Only"}
 
-// frameConsole adds origin to the policies of an answer.
-func frameConsole(h http.Header, origin string) {
-	if origin == "" {
-		return
-	}
-	for _, name := range policyHeaders {
+// readPolicy is what a line of policies becomes: with the console's origin in
+// it, and with the nonce that it makes our files need.
+type readPolicy struct{ line, framed, nonce string }
+
+// policyMemo keeps the last line of each header that was read. Most upstreams
+// send the same one with every page.
+type policyMemo [len(policyHeaders)]atomic.Pointer[readPolicy]
+
+// apply changes the policies of an answer and gives the nonce that our files
+// need under those that are more than reports.
+func (m *policyMemo) apply(h http.Header, console string) (nonce string) {
+	for i, name := range policyHeaders {
 		lines := h[name]
-		for i, line := range lines {
-			policies := strings.Split(line, ",")
-			for j, policy := range policies {
-				policies[j] = framing(policy, origin)
+		for j, line := range lines {
+			read := m[i].Load()
+			if read == nil || read.line != line {
+				read = readLine(line, console)
+				m[i].Store(read)
 			}
-			lines[i] = strings.Join(policies, ",")
+			lines[j] = read.framed
+			if i == 0 && nonce == "" {
+				nonce = read.nonce
+			}
 		}
 	}
+	return nonce
 }
 
-// enforced gives the policies of an answer that are more than reports.
-func enforced(h http.Header) []string {
-	var policies []string
-	for _, line := range h[policyHeaders[0]] {
-		policies = append(policies, strings.Split(line, ",")...)
+// readLine reads a header's line, which may hold several policies.
+func readLine(line, console string) *readPolicy {
+	policies := strings.Split(line, ",")
+	read := &readPolicy{line: line, nonce: policyNonce(policies)}
+	for i, policy := range policies {
+		policies[i] = framing(policy, console)
 	}
-	return policies
+	read.framed = strings.Join(policies, ",")
+	return read
 }
 
 // directive is one of a policy, with where it stands in the text.
@@ -77,6 +91,9 @@ func effective(list []directive, names ...string) *directive {
 // framing is policy with origin in its effective frame-src; a policy that
 // does not restrict frames, or allows origin, is returned as it is.
 func framing(policy, origin string) string {
+	if origin == "" {
+		return policy
+	}
 	d := effective(directives(policy), "frame-src", "child-src", "default-src")
 	if d == nil {
 		return policy

@@ -6,7 +6,6 @@ import (
 	"compress/zlib"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -51,8 +50,8 @@ func (x *exchange) inject(resp *http.Response) error {
 	if resp.StatusCode != http.StatusOK || len(h["Content-Disposition"]) > 0 {
 		return nil
 	}
-	mediaType, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	if err != nil || mediaType != "text/html" {
+	charset, ok := htmlCharset(h.Get("Content-Type"))
+	if !ok {
 		return nil
 	}
 	body, encoded, ok := decoded(resp)
@@ -63,8 +62,7 @@ func (x *exchange) inject(resp *http.Response) error {
 		delete(h, name)
 	}
 	h["Cache-Control"] = noStore
-	policies := enforced(h)
-	frameConsole(h, x.proxy.consoleOrigin)
+	nonce := x.proxy.policies.apply(h, x.proxy.consoleOrigin)
 	if x.in.Method == http.MethodHead {
 		delete(h, "Content-Length")
 		delete(h, "Content-Encoding")
@@ -78,7 +76,7 @@ func (x *exchange) inject(resp *http.Response) error {
 		delete(h, "Content-Encoding")
 		length = -1
 	}
-	if err := p.build(x.proxy, params["charset"], policies); err != nil {
+	if err := p.build(x.proxy, charset, nonce); err != nil {
 		return err
 	}
 	if p.ended {
@@ -96,6 +94,21 @@ func (x *exchange) inject(resp *http.Response) error {
 }
 
 var noStore = []string{"no-store"}
+
+// htmlCharset gives the charset of a Content-Type that is HTML's.
+func htmlCharset(contentType string) (charset string, ok bool) {
+	mediaType, params, _ := strings.Cut(contentType, ";")
+	if !strings.EqualFold(strings.TrimSpace(mediaType), "text/html") {
+		return "", false
+	}
+	for param := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(param, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "charset") {
+			return strings.Trim(value, " \t\"'"), true
+		}
+	}
+	return "", true
+}
 
 // decoded gives the body of an answer without its Content-Encoding; ok is
 // false for one that is not known.
@@ -163,7 +176,7 @@ type page struct {
 }
 
 // build reads the beginning of the page and cuts it into parts.
-func (p *page) build(proxy *Proxy, charset string, policies []string) error {
+func (p *page) build(proxy *Proxy, charset, nonce string) error {
 	p.pool, p.buffer = &firstBuffers, firstBuffers.Get().(*[]byte)
 	n, err := p.fill(0)
 	if err != nil {
@@ -179,7 +192,7 @@ func (p *page) build(proxy *Proxy, charset string, policies []string) error {
 			}
 			found = scanPage(raw, p.ended, proxy.consoleOrigin != "")
 		}
-		p.cut(raw, found, proxy, policies, func(i int) int { return i }, func(s string) []byte { return []byte(s) })
+		p.cut(raw, found, proxy, nonce, func(i int) int { return i }, func(s string) []byte { return []byte(s) })
 		return nil
 	}
 	if !p.ended {
@@ -199,16 +212,18 @@ func (p *page) build(proxy *Proxy, charset string, policies []string) error {
 	}
 	view.view = u.view[bom:]
 	found := scanPage(view.view, p.ended, proxy.consoleOrigin != "")
-	p.cut(raw, found, proxy, policies, func(i int) int { return u.raw(i + bom) }, u.encode)
+	p.cut(raw, found, proxy, nonce, func(i int) int { return u.raw(i + bom) }, u.encode)
 	return nil
 }
 
 // cut makes the parts: raw with the snippet and the changed policies in it.
-func (p *page) cut(raw []byte, found scan, proxy *Proxy, policies []string, offset func(int) int, encode func(string) []byte) {
+func (p *page) cut(raw []byte, found scan, proxy *Proxy, nonce string, offset func(int) int, encode func(string) []byte) {
 	for _, m := range found.policies {
-		policies = append(policies, m.text)
+		if nonce == "" {
+			nonce = policyNonce([]string{m.text})
+		}
 	}
-	snippet := encode(proxy.snippet(policyNonce(policies)))
+	snippet := encode(proxy.snippet(nonce))
 	at := offset(found.insert)
 	p.parts = append(p.parts, raw[:at], snippet)
 	p.grown = len(snippet)

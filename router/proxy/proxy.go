@@ -65,9 +65,10 @@ type Proxy struct {
 	unavailable    func(http.ResponseWriter, *http.Request, *hux.Error)
 	errorLog       *log.Logger
 
-	slots   slots
-	streams streams
-	metrics *metrics
+	policies policyMemo
+	slots    slots
+	streams  streams
+	metrics  *metrics
 }
 
 // New makes a Proxy.

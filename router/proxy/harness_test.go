@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -30,6 +31,11 @@ const (
 	head    = `<link rel="stylesheet" href="/hux/bridge/v/hux.css"{nonce}><script src="/hux/bridge/v/hux.js"{nonce} defer></script>`
 	plain   = `<link rel="stylesheet" href="/hux/bridge/v/hux.css"><script src="/hux/bridge/v/hux.js" defer></script>`
 )
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	m.Run()
+}
 
 func mustURL(s string) *url.URL {
 	u, err := url.Parse(s)

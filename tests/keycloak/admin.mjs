@@ -16,6 +16,18 @@ export class Admin {
     this.token = { value: '', until: 0 };
   }
 
+  /** An access token of the master realm with the admin role. */
+  async accessToken() {
+    if (Date.now() > this.token.until) {
+      const answer = await form(`${this.server}/realms/master/protocol/openid-connect/token`,
+        { grant_type: 'client_credentials', client_id: this.client, client_secret: this.clientSecret });
+      if (answer.status !== 200) throw new Error(`No admin token: ${answer.status} ${answer.text}`);
+      const { access_token: value, expires_in: seconds } = answer.json();
+      this.token = { value, until: Date.now() + (seconds - 10) * 1000 };
+    }
+    return this.token.value;
+  }
+
   /**
    * Asks the admin interface of the realm and fails on any answer but 2xx.
    *
@@ -25,16 +37,12 @@ export class Admin {
    * @returns {Promise<any>}
    */
   async call(method, path, body) {
-    if (Date.now() > this.token.until) {
-      const answer = await form(`${this.server}/realms/master/protocol/openid-connect/token`,
-        { grant_type: 'client_credentials', client_id: this.client, client_secret: this.clientSecret });
-      if (answer.status !== 200) throw new Error(`No admin token: ${answer.status} ${answer.text}`);
-      const { access_token: value, expires_in: seconds } = answer.json();
-      this.token = { value, until: Date.now() + (seconds - 10) * 1000 };
-    }
     const answer = await request(`${this.server}/admin/realms/${this.realm}${path}`, {
       method,
-      headers: { Authorization: `Bearer ${this.token.value}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+      headers: {
+        Authorization: `Bearer ${await this.accessToken()}`,
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     if (answer.status < 200 || answer.status > 299) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
@@ -99,7 +107,7 @@ export class Admin {
     return (await this.clientOf(clientId)).secret;
   }
 
-  /** Adds a signing key that takes over from all others, and returns its provider's id. */
+  /** Adds a signing key that takes over from all others. */
   async rotateKey() {
     const { id } = await this.call('GET', '');
     const keys = await this.call('GET', `/components?type=org.keycloak.keys.KeyProvider`);

@@ -1,51 +1,26 @@
-// The realm alone: what deploy/keycloak/realm.json promises, with a small
-// server in the place of hux.
+// Cases of the realm: what deploy/keycloak/realm.json promises, asked of
+// Keycloak itself.
 import assert from 'node:assert/strict';
-import http from 'node:http';
-import { after, before, describe, test } from 'node:test';
-import { launchChromium } from '../lib/chromium.mjs';
-import { freePort, request, until } from '../lib/hux.mjs';
-import { startKeycloak } from './keycloak.mjs';
+import { before, test } from 'node:test';
+import { request } from '../lib/hux.mjs';
 import { authorizeURL, claims, header, serviceToken, signInByHand, token } from './tokens.mjs';
 
-describe('the realm', () => {
+/** @param {import('./setup.mjs').Setup} setup complete once its hooks have run */
+export function realmCases(setup) {
   /** @type {import('./keycloak.mjs').Keycloak} */ let keycloak;
-  /** @type {import('playwright-core').Browser} */ let browser;
-  /** @type {http.Server} */ let server;
-  /** @type {{path: string, body: string}[]} */ const received = [];
   let consoleURL = '';
   let callback = '';
   let secret = '';
 
   before(async () => {
-    const port = await freePort();
-    consoleURL = `http://console.hux.localhost:${port}`;
+    keycloak = setup.keycloak;
+    consoleURL = setup.hux.console;
     callback = `${consoleURL}/hux/auth/callback`;
-    server = http.createServer((req, res) => {
-      let body = '';
-      req.on('data', (chunk) => { body += chunk; });
-      req.on('end', () => {
-        received.push({ path: req.url ?? '/', body });
-        res.end();
-      });
-    });
-    await new Promise((resolve) => server.listen(port, '127.0.0.1', () => resolve(undefined)));
-    [keycloak, browser] = await Promise.all([
-      startKeycloak({ consoleURL, internalURL: `http://127.0.0.1:${port}`, say: (text) => console.log(text) }),
-      launchChromium(),
-    ]);
     secret = await keycloak.admin.secret('hux');
   });
 
-  after(async () => {
-    await browser?.close();
-    server?.close();
-    server?.closeAllConnections();
-    await keycloak?.remove();
-  });
-
   /** @param {string} username */
-  const signIn = (username) => signInByHand(browser, keycloak, callback, username);
+  const signIn = (username) => signInByHand(setup.browser, keycloak, callback, username);
 
   /** @param {string} refreshToken */
   const refresh = (refreshToken) => token(keycloak, {
@@ -135,22 +110,4 @@ describe('the realm', () => {
     assert.ok([worker.aud].flat().includes('hux'), `aud is ${worker.aud}`);
     assert.deepEqual(worker.realm_access, { roles: ['hux-worker'] });
   });
-
-  test('a session that is ended at Keycloak is told to hux', async () => {
-    const { id, refresh: old } = await signIn('alice');
-    const { sid, sub } = claims(id);
-    await keycloak.admin.logout('alice');
-    const logout = await until(() => received
-      .filter(({ path }) => path === '/hux/auth/backchannel')
-      .map(({ body }) => new URLSearchParams(body).get('logout_token') ?? '')
-      .find((each) => claims(each).sid === sid), { what: "the back-channel logout of alice's session" });
-    const told = claims(logout ?? '');
-    assert.equal(told.iss, keycloak.issuer);
-    assert.equal(told.aud, 'hux');
-    assert.equal(told.sub, sub);
-    assert.equal(told.nonce, undefined);
-    assert.ok(told.jti);
-    assert.deepEqual(told.events['http://schemas.openid.net/event/backchannel-logout'], {});
-    assert.equal((await refresh(old)).json().error, 'invalid_grant');
-  });
-});
+}

@@ -54,10 +54,10 @@ type liveAgents struct {
 }
 
 type liveAgent struct {
-	record   agentRecord
+	hash     string      // of the secret; never changes: another secret is another liveAgent
+	record   agentRecord // under the lock of liveAgents, as used is
 	identity *Identity
-	ctx      context.Context
-	end      context.CancelCauseFunc
+	life     lifeline // of the requests under it
 	used     time.Time
 }
 
@@ -150,7 +150,7 @@ func (s *Service) changeAgent(ctx context.Context, id hux.Agent, change func(*ag
 		return a, err
 	}
 	if live := s.agents.byID[id]; live != nil {
-		live.end(errEnded)
+		live.life.end()
 		delete(s.agents.byID, id)
 	}
 	return a, nil
@@ -167,10 +167,10 @@ func (s *Service) byAgent(r *http.Request, credential string) (*Identity, contex
 	if err != nil {
 		return nil, r.Context(), err
 	}
-	if live == nil || subtle.ConstantTimeCompare([]byte(secretHash(secret[1:])), []byte(live.record.Hash)) != 1 {
+	if live == nil || subtle.ConstantTimeCompare([]byte(secretHash(secret[1:])), []byte(live.hash)) != 1 {
 		return nil, r.Context(), errInvalidToken
 	}
-	return live.identity, joined(r.Context(), live.ctx), nil
+	return live.identity, live.life.join(r.Context()), nil
 }
 
 // liveAgent is the agent of that id, from memory if it can be; nil for none.
@@ -188,10 +188,9 @@ func (s *Service) liveAgent(ctx context.Context, id hux.Agent) (*liveAgent, erro
 		if err != nil || !found || a.Revoked {
 			return nil, err
 		}
-		live = &liveAgent{record: a, identity: &Identity{
+		live = &liveAgent{hash: a.Hash, record: a, identity: &Identity{
 			Name: a.Name, Actor: hux.Actor{Kind: hux.KindAgent, ID: string(a.ID)}, Tenant: a.Tenant, Method: Agent,
 		}}
-		live.ctx, live.end = context.WithCancelCause(context.Background())
 		s.agents.byID[id] = live
 	}
 	live.used = s.now()

@@ -2,9 +2,12 @@ package identity
 
 import (
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestNamesFor(t *testing.T) {
@@ -63,6 +66,41 @@ func FuzzCookie(f *testing.F) {
 }
 
 func TestAddrKey(t *testing.T) {
-	l := newLimiter(1, 1, nil)
-	_ = l
+	for a, want := range map[string]string{
+		"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
+	} {
+		if got := addrKey(netip.MustParseAddr(a)); got != want {
+			t.Errorf("%s: %s", a, got)
+		}
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	now := time.Unix(0, 0)
+	l := newLimiter(1, 2, func() time.Time { return now })
+	take := func(key string) bool { _, ok := l.take(key); return ok }
+	if !take("a") || !take("a") || take("a") {
+		t.Error("a burst of two is not two")
+	}
+	if !take("b") {
+		t.Error("one client's bucket is another's")
+	}
+	if wait, _ := l.take("a"); wait <= 0 || wait > time.Second {
+		t.Errorf("wait %v", wait)
+	}
+	now = now.Add(time.Second)
+	if !take("a") {
+		t.Error("the wait was too short")
+	}
+	for i := range 2 * limitShards * limitPerShard {
+		l.take(strconv.Itoa(i))
+	}
+	for i := range l.shard {
+		if n := len(l.shard[i].buckets); n > limitPerShard {
+			t.Errorf("shard %d has %d buckets", i, n)
+		}
+	}
+	if _, ok := l.takeAddr(netip.Addr{}); !ok {
+		t.Error("clients without an address share a bucket")
+	}
 }

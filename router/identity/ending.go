@@ -47,7 +47,8 @@ func (s *Service) endSessions(ctx context.Context, reason string, find func(*sto
 			sess.mu.Lock()
 			s.sessions.remove(sess)
 			sess.mu.Unlock()
-			sess.end(errEnded)
+			sess.deadline.Stop()
+			sess.life.end()
 		}
 	}
 	return nil

@@ -81,7 +81,7 @@ func framed(r *http.Request) bool {
 // document.
 func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var e *hux.Error
-	if r.Method != http.MethodGet || !strings.Contains(r.Header.Get("Accept"), "text/html") || !errors.As(err, &e) {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") || !errors.As(err, &e) {
 		api.WriteError(w, r, err)
 		return
 	}

@@ -51,7 +51,7 @@ type idp struct {
 	hosts      []string
 }
 
-func newIDP(t *testing.T, now func() time.Time) *idp {
+func newIDP(t testing.TB, now func() time.Time) *idp {
 	t.Helper()
 	p := &idp{now: now, subject: "s-alice", lifetime: 5 * time.Minute, codes: map[string]url.Values{}, refresh: map[string]string{}}
 	p.rotate(t)
@@ -100,7 +100,7 @@ func (p *idp) set(change func(*idp)) {
 	change(p)
 }
 
-func (p *idp) rotate(t *testing.T) {
+func (p *idp) rotate(t testing.TB) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

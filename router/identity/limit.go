@@ -70,24 +70,25 @@ func (l *limiter) take(key string) (wait time.Duration, ok bool) {
 	return time.Duration((1 - b.tokens.TokensAt(now)) / float64(l.rate) * float64(time.Second)), false
 }
 
-// evict makes room by dropping, of some buckets, those not seen for long, and
+// evict makes room by dropping, of a few buckets, those not seen for long, and
 // if there are none the one seen longest ago. All of them would be a long walk
 // under a lock that an attacker chooses when to take.
 func evict(buckets map[string]*bucket, now time.Time) {
-	var oldest string
+	var oldest *bucket
+	var oldestKey string
 	looked := 0
 	for key, b := range buckets {
 		if now.Sub(b.seen) > limitRetention {
 			delete(buckets, key)
-		} else if oldest == "" || b.seen.Before(buckets[oldest].seen) {
-			oldest = key
+		} else if oldest == nil || b.seen.Before(oldest.seen) {
+			oldest, oldestKey = b, key
 		}
-		if looked++; looked == 64 {
+		if looked++; looked == 16 {
 			break
 		}
 	}
 	if len(buckets) >= limitPerShard {
-		delete(buckets, oldest)
+		delete(buckets, oldestKey)
 	}
 }
 

@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -40,14 +39,6 @@ func (s *Service) opened(sealed []byte, name string) ([]byte, error) {
 		return nil, errors.New("a sealed record is cut short")
 	}
 	return s.seal.Open(nil, sealed[:n], sealed[n:], []byte(name))
-}
-
-// joined is ctx, ended besides when life ends.
-func joined(ctx, life context.Context) context.Context {
-	joint, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(life, func() { cancel(context.Cause(life)) })
-	context.AfterFunc(ctx, func() { stop() }) // the request is over: leave nothing behind in life
-	return joint
 }
 
 func putJSON(tx *store.Tx, bucket, key string, v any) error {

@@ -59,7 +59,7 @@ func (s *Service) renewed(ctx context.Context, sess *session) (*Identity, error)
 func (sess *session) current(now time.Time) (id *Identity, due bool) {
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
-	if sess.ctx.Err() != nil {
+	if sess.life.ended() {
 		return nil, false
 	}
 	return sess.identity, !sess.record.RefreshAt.IsZero() && !now.Before(sess.record.RefreshAt)

@@ -45,7 +45,7 @@ func (c *clock) Advance(d time.Duration) { c.ahead.Add(int64(d)) }
 // until the context of the request ends.
 type router struct {
 	*identity.Service
-	t        *testing.T
+	t        testing.TB
 	idp      *idp
 	clock    *clock
 	server   *httptest.Server
@@ -70,7 +70,7 @@ func (l *lockedBuffer) Write(p []byte) (int, error) {
 }
 func (l *lockedBuffer) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
-func newRouter(t *testing.T, change ...func(*identity.Options)) *router {
+func newRouter(t testing.TB, change ...func(*identity.Options)) *router {
 	t.Helper()
 	rt := &router{t: t, clock: &clock{}, path: filepath.Join(t.TempDir(), "router.db")}
 	rt.idp = newIDP(t, rt.clock.Now)
@@ -125,9 +125,7 @@ func (rt *router) restartUnfound() { rt.t.Helper(); rt.close(); rt.open() }
 // findProvider waits until signing in works.
 func (rt *router) findProvider() {
 	rt.t.Helper()
-	b := rt.browser()
-	b.follow = func(*http.Request) bool { return false }
-	eventually(rt.t, func() bool { return b.get(consoleURL+"/hux/auth/sign-in").StatusCode == http.StatusFound })
+	eventually(rt.t, rt.ProviderFound)
 }
 
 func (rt *router) serve(w http.ResponseWriter, r *http.Request) {
@@ -164,7 +162,7 @@ func (rt *router) serve(w http.ResponseWriter, r *http.Request) {
 // browser is a client with a cookie jar.
 type browser struct {
 	*http.Client
-	t      *testing.T
+	t      testing.TB
 	follow func(*http.Request) bool // whether to go where a redirect leads
 	walked []string                 // the URLs that redirects led to
 	header http.Header              // sent with every request
@@ -293,7 +291,7 @@ func mustURL(s string) *url.URL {
 }
 
 // eventually polls for a condition; a test that fails takes ten seconds.
-func eventually(t *testing.T, ok func() bool) {
+func eventually(t testing.TB, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
 		if ok() {

@@ -247,3 +247,7 @@ func (s *Service) sweep(ctx context.Context) error {
 
 // Ready reports whether the provider was found, so that people can sign in.
 func (s *Service) Ready() bool { return s.provider.current.Load() != nil }
+
+// ProviderFound reports whether the sign-in provider has been found since the
+// start: without it nobody new gets in.
+func (s *Service) ProviderFound() bool { return s.provider.current.Load() != nil }

@@ -28,9 +28,6 @@ const (
 	sweepInterval = 30 * time.Second // how soon what has expired is cleared away
 )
 
-// errEnded is the cause in a context that ended with its session or credential.
-var errEnded = errors.New("the session has ended")
-
 // sessionRecord is a session on disk.
 type sessionRecord struct {
 	ID        string    `json:"id"`
@@ -56,9 +53,9 @@ type sessionSecrets struct {
 
 // session is a session in memory: the record, and what its requests share.
 type session struct {
-	id  string
-	ctx context.Context // ends with the session
-	end context.CancelCauseFunc
+	id       string
+	life     lifeline    // of the requests under it
+	deadline *time.Timer // ends life at the absolute end
 
 	mu       sync.Mutex
 	record   sessionRecord
@@ -125,7 +122,7 @@ func (s *Service) bySession(r *http.Request, site Site) (*Identity, context.Cont
 	if id == nil || err != nil {
 		return nil, r.Context(), err
 	}
-	return id, joined(r.Context(), sess.ctx), nil
+	return id, sess.life.join(r.Context()), nil
 }
 
 // sessionOf finds the live session that the cookie of site stands for, or nil.
@@ -210,10 +207,8 @@ func (s *Service) admit(rec sessionRecord, secrets sessionSecrets) *session {
 		return live
 	}
 	sess := &session{id: rec.ID, record: rec, secrets: secrets, seen: rec.LastSeen}
-	// The clock may be a test's, so the deadline is told as time to go.
-	inner, cancel := context.WithTimeoutCause(context.Background(), rec.Expires.Sub(s.now()), errEnded)
-	outer, end := context.WithCancelCause(inner)
-	sess.ctx, sess.end = outer, func(cause error) { end(cause); cancel() }
+	// The clock may be a test's, so the absolute end is told as time to go.
+	sess.deadline = time.AfterFunc(rec.Expires.Sub(s.now()), sess.life.end)
 	sess.identity = identityOf(&rec, &secrets)
 	s.sessions.add(sess)
 	return sess
@@ -308,7 +303,7 @@ func (s *Service) chatHandle(ctx context.Context, sess *session) (handle string,
 	s.sessions.Lock()
 	defer s.sessions.Unlock()
 	delete(s.sessions.byHandle, handleKeyOf(Chat, before))
-	if sess.ctx.Err() != nil {
+	if sess.life.ended() {
 		return "", false, nil
 	}
 	s.sessions.byHandle[handleKeyOf(Chat, after)] = sess

@@ -3,12 +3,14 @@ package identity_test
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/store"
 	"bstein.dev/hux/router/identity"
 )
 
@@ -117,6 +119,38 @@ func TestSessionsSurviveReopening(t *testing.T) {
 	}
 }
 
+// What is over is cleared away, down to the last row.
+func TestSweep(t *testing.T) {
+	rt := newRouter(t)
+	b := rt.browser()
+	b.signIn()
+	b.until(chatURL+"/hux/auth/start", "/hux/auth/accept") // a code that nobody comes for
+	logout := rt.idp.logoutToken(nil, map[string]any{"sub": "s-nobody"})
+	if a := b.post(apiURL+"/hux/auth/backchannel", url.Values{"logout_token": {logout}}); a.StatusCode != 200 {
+		t.Fatalf("logout token: %d", a.StatusCode)
+	}
+	rows := func() (n int) {
+		err := rt.db.View(t.Context(), func(tx *store.Tx) error {
+			for _, bucket := range []string{"sessions", "session_handles", "session_users", "session_sids", "auth_codes", "auth_logouts"} {
+				n += len(tx.List(bucket, ""))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if got := rows(); got != 7 {
+		t.Errorf("%d rows, not a session with two handles and two indexes, a code and a logout", got)
+	}
+	rt.clock.Advance(13 * time.Hour)
+	rt.restart() // sweeps when it stops
+	if got := rows(); got != 0 {
+		t.Errorf("%d rows are left", got)
+	}
+}
+
 func TestAnotherKeyEndsSessions(t *testing.T) {
 	rt := newRouter(t)
 	b := rt.browser()
@@ -218,4 +252,25 @@ func TestAtOnce(t *testing.T) {
 		<-time.After(time.Millisecond)
 	}
 	wg.Wait()
+}
+
+// BenchmarkSignedIn is what a signed-in request costs: no disk, and little else.
+func BenchmarkSignedIn(b *testing.B) {
+	rt := newRouter(b)
+	br := rt.browser()
+	br.signIn()
+	r, _ := http.NewRequest(http.MethodGet, chatURL+"/who", nil)
+	for _, c := range br.Jar.Cookies(mustURL(chatURL)) {
+		r.AddCookie(c)
+	}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			ctx, cancel := context.WithCancel(context.Background())
+			if id, _, err := rt.Authenticate(r.WithContext(ctx), identity.Chat); id == nil || err != nil {
+				b.Error(id, err)
+			}
+			cancel()
+		}
+	})
 }

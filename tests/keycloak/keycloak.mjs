@@ -21,9 +21,8 @@ const json = (name) => JSON.parse(readFileSync(new URL(name, import.meta.url), '
  * @property {string} internal  http://127.0.0.1:PORT, by which a program reaches the same server
  * @property {Admin} admin      its admin interface
  * @property {() => string} log what it has printed so far
- * @property {() => Promise<void>} stop    ends it; its data stays
- * @property {() => Promise<void>} start   starts it again on the same port with the same data
- * @property {() => Promise<void>} remove  ends it and removes its data
+ * @property {() => Promise<void>} stop  ends it; its data stays until this process ends
+ * @property {() => Promise<void>} start starts it again on the same port with the same data
  */
 
 /**
@@ -81,7 +80,8 @@ export async function startKeycloak({ consoleURL, internalURL, port, say = () =>
   const start = async () => {
     const began = Date.now();
     say(`starting Keycloak ${version}`);
-    const started = spawn(join(home, 'bin', 'kc.sh'), argv, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    // A process group of its own, since the script has Java as its child.
+    const started = spawn(join(home, 'bin', 'kc.sh'), argv, { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     child = started;
     for (const stream of [started.stdout, started.stderr]) {
       stream.on('data', (chunk) => { log += chunk.toString('utf8'); });
@@ -102,19 +102,25 @@ export async function startKeycloak({ consoleURL, internalURL, port, say = () =>
     say(`Keycloak is ready after ${((Date.now() - began) / 1000).toFixed(1)} s`);
   };
 
+  /** @param {NodeJS.Signals} signal */
+  const signalAll = (signal) => {
+    if (child?.pid && child.exitCode === null && child.signalCode === null) process.kill(-child.pid, signal);
+  };
   const stop = async () => {
-    child?.kill('SIGTERM');
-    const late = setTimeout(() => child?.kill('SIGKILL'), 15_000);
+    signalAll('SIGTERM');
+    const late = setTimeout(() => signalAll('SIGKILL'), 15_000);
     await exited;
     clearTimeout(late);
   };
 
-  // An interrupted test run leaves no server behind.
-  process.once('exit', () => child?.kill('SIGKILL'));
-  await start().catch((error) => {
-    rmSync(home, { recursive: true, force: true });
-    throw error;
+  // An interrupted run leaves nothing behind.
+  process.once('exit', () => {
+    signalAll('SIGKILL');
+    rmSync(home, { recursive: true, force: true, maxRetries: 3 });
   });
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) process.once(signal, () => process.exit(1));
+
+  await start();
   return {
     issuer: `http://sso.localhost:${at}/realms/${realm.realm}`,
     internal,
@@ -122,10 +128,6 @@ export async function startKeycloak({ consoleURL, internalURL, port, say = () =>
     log: () => log,
     stop,
     start,
-    remove: async () => {
-      await stop();
-      rmSync(home, { recursive: true, force: true });
-    },
   };
 }
 
@@ -142,5 +144,4 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   console.log(`oidc_internal_url:  ${keycloak.internal}`);
   console.log(`oidc_client_secret: ${await keycloak.admin.secret('hux')}`);
   console.log('Sign in as alice, bob or olga; their passwords stand in tests/keycloak/overlay.json. Ctrl-C ends it.');
-  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(signal, () => { void keycloak.remove(); });
 }

@@ -40,7 +40,7 @@ export async function startAll(say) {
     const starting = startKeycloak({
       consoleURL: `http://console.hux.localhost:${port}`, internalURL: `http://127.0.0.1:${port}`, say,
     });
-    stops.push(async () => (await starting).remove());
+    stops.push(async () => (await starting).stop());
     // Built and started while Keycloak is on its way.
     const standin = join(root, 'tests', '.build', 'standin');
     execFileSync('go', ['build', '-o', standin, './tests/standin'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });

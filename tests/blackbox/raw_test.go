@@ -40,12 +40,7 @@ type rawAnswer struct {
 // send sends a raw request on a connection of its own.
 func (h *router) send(t testing.TB, proto string, q raw) rawAnswer {
 	t.Helper()
-	if q.method == "" {
-		q.method = http.MethodGet
-	}
-	if q.host == "" {
-		q.host = "chat.hux.test"
-	}
+	q = q.whole()
 	c := h.dialTLS(t, proto)
 	defer c.Close()
 	if proto == "h2" {
@@ -54,7 +49,18 @@ func (h *router) send(t testing.TB, proto string, q raw) rawAnswer {
 	return sendH1(t, c, q)
 }
 
+func (q raw) whole() raw {
+	if q.method == "" {
+		q.method = http.MethodGet
+	}
+	if q.host == "" {
+		q.host = "chat.hux.test"
+	}
+	return q
+}
+
 func (q raw) h1() string {
+	q = q.whole()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", q.method, q.target, q.host)
 	for _, line := range q.header {

@@ -40,6 +40,7 @@ const (
 
 // router is a hux process with the outside parties that it needs.
 type router struct {
+	owner    testing.TB // whose end is the router's
 	provider *demo.Provider
 	sso      *httptest.Server // where the provider is really
 	secrets  *secrets
@@ -102,7 +103,7 @@ func start(t testing.TB, s setup) *router {
 // prepare makes all but the process.
 func prepare(t testing.TB, s setup) *router {
 	t.Helper()
-	h := &router{secrets: &secrets{values: map[string]string{}}, key: make([]byte, 32), dir: t.TempDir(), log: &logBuffer{}}
+	h := &router{owner: t, secrets: &secrets{values: map[string]string{}}, key: make([]byte, 32), dir: t.TempDir(), log: &logBuffer{}}
 	_, _ = rand.Read(h.key) // never fails
 	h.data = filepath.Join(h.dir, "data")
 	if s.people == nil {
@@ -214,9 +215,9 @@ func (h *router) launch(t testing.TB) {
 	cmd, exited := h.cmd, make(chan error, 1)
 	h.exited = exited
 	go func() { exited <- cmd.Wait() }()
-	t.Cleanup(func() {
+	h.owner.Cleanup(func() {
 		if h.cmd == cmd && h.running() {
-			h.stop(t)
+			h.stop(h.owner)
 		}
 	})
 	var ended bool

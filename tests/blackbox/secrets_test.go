@@ -85,3 +85,10 @@ func (s *secrets) observe(res *http.Response) {
 		}
 	}
 }
+
+// count is how many there are.
+func (s *secrets) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.values)
+}

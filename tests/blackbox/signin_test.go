@@ -1,0 +1,485 @@
+package blackbox_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bstein.dev/hux/router/demo"
+)
+
+// RTR-5: whatever a link asks for, signing in ends on our own host.
+func TestRTR5_SignInReturnsToOurOwnHost(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}}})
+	evil := []string{
+		"//evil.test", "//evil.test/", "///evil.test", "////evil.test", `/\evil.test`, `\\evil.test`, `\/evil.test`, "https:evil.test", "https://evil.test/", "http://evil.test",
+		"//chat.hux.test@evil.test", "@evil.test", "/@evil.test/../../\\evil.test", "https://chat.hux.test@evil.test/", "https://chat.hux.test.evil.test/", "javascript:alert(1)", "data:text/html,x",
+		"/%2f/evil.test", "/%2fevil.test", "/%5cevil.test", "%2f%2fevil.test", "/%252fevil.test", "/%09/evil.test", "/\t/evil.test", "/\n/evil.test", "\t//evil.test", " //evil.test",
+		"/\r\nLocation: https://evil.test", "/x\x00//evil.test", "/./\\evil.test", "/.//evil.test", "/..//evil.test", "/x/..//evil.test", "evil.test", "?next=//evil.test", "", "/hux/auth/start?next=/hux/auth/start", "/login", "/session/login?next=//evil.test",
+	}
+	kept := []string{"/ok/page?x=1", "/", "/session/0123456789ab", "/session/a?q=a%2Fb&z=//c", "/static/a%20b"}
+	starts := []string{"/hux/auth/start?next=", "/login?next=", "/session/login?next="}
+	protocols(t, func(t *testing.T, proto string) {
+		b := h.signIn(t, proto, "alice") // the second time there is no form, and the same checks
+		for _, start := range starts {
+			for _, next := range append(slices.Clone(evil), kept...) {
+				want := "/"
+				if slices.Contains(kept, next) {
+					want = next
+				}
+				at := chatURL + start + url.QueryEscape(next)
+				for range 6 {
+					a := b.visit(t, at)
+					if a.StatusCode/100 != 3 {
+						t.Fatalf("next=%q: status %d at %s", next, a.StatusCode, at)
+					}
+					to := a.Header.Get("Location")
+					u, err := a.Request.URL.Parse(to)
+					if err != nil || (u.Host != "chat.hux.test" && u.Host != "console.hux.test" && u.Host != "sso.hux.test") || u.Scheme == "http" && u.Host != "sso.hux.test" {
+						t.Fatalf("next=%q leads to %q", next, to)
+					}
+					at = u.String()
+					if u.Host == "chat.hux.test" && !strings.HasPrefix(u.Path, "/hux/auth/") {
+						break
+					}
+				}
+				if at != chatURL+want {
+					t.Errorf("%s%q ends at %s, want %s", start, next, at, want)
+				}
+			}
+		}
+	})
+}
+
+// RTR-24: only somebody who goes to a page is sent to sign in.
+func TestRTR24_SignedOut(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := start(t, setup{slots: []slot{{id: "a", up: up}}})
+	navigation := []string{"Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}
+	protocols(t, func(t *testing.T, proto string) {
+		for _, c := range []struct {
+			name, method, url string
+			header            []string
+			status            int
+		}{
+			{"navigation", "GET", chatURL + "/", navigation, 302},
+			{"navigation of an old browser", "GET", chatURL + "/session/x?q=1", []string{"Accept: text/html,*/*"}, 302},
+			{"our page", "GET", consoleURL + "/hux/api/ui/", navigation, 302},
+			{"form", "POST", chatURL + "/api/session/new", navigation, 401},
+			{"frame", "GET", chatURL + "/", []string{"Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"}, 401},
+			{"XHR", "GET", chatURL + "/api/sessions", []string{"Accept: */*", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"}, 401},
+			{"old XHR", "GET", chatURL + "/api/sessions", []string{"Accept: application/json"}, 401},
+			{"EventSource", "GET", chatURL + "/api/chat/stream?stream_id=1", []string{"Accept: text/event-stream", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"}, 401},
+			{"service worker", "GET", chatURL + "/sw.js", []string{"Accept: */*", "Sec-Fetch-Mode: same-origin", "Sec-Fetch-Dest: serviceworker", "Service-Worker: script"}, 401},
+			{"manifest", "GET", chatURL + "/manifest.json", []string{"Accept: */*", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: manifest"}, 401},
+			{"script", "GET", chatURL + "/static/ui.js", []string{"Accept: */*", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: script"}, 401},
+			{"fetch that asks for HTML", "GET", chatURL + "/", []string{"Accept: text/html", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"}, 401},
+			{"our API", "GET", chatURL + "/hux/api/me", nil, 401},
+			{"our API on the console", "GET", consoleURL + "/hux/api/me", nil, 401},
+			{"the API host", "GET", apiURL + "/hux/v1/capabilities", nil, 401},
+		} {
+			a := h.browser(t, proto).do(t, c.method, c.url, nil, c.header...)
+			if a.StatusCode != c.status {
+				t.Errorf("%s: status %d, want %d", c.name, a.StatusCode, c.status)
+				continue
+			}
+			if c.status == http.StatusUnauthorized {
+				a.want(t, 401, "unauthenticated")
+				if !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") || !strings.Contains(a.Header.Get("Cache-Control"), "no-store") || a.Header.Get("Location") != "" {
+					t.Errorf("%s: the headers are %v", c.name, a.Header)
+				}
+			} else if to := a.Header.Get("Location"); !strings.HasPrefix(to, "/hux/auth/start?next=") {
+				t.Errorf("%s: sent to %q", c.name, to)
+			}
+		}
+		a := h.browser(t, proto).visit(t, apiURL+"/") // no sign-in there
+		if a.StatusCode != http.StatusFound || a.Header.Get("Location") != chatURL+"/" {
+			t.Errorf("a browser at the API host: %d to %q", a.StatusCode, a.Header.Get("Location"))
+		}
+		up.untouched(t)
+	})
+}
+
+// RTR-18: who can sign whom in and out.
+func TestRTR18_SessionsEndByTheirOwnerAlone(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}, {id: "b", up: newUpstream(t), members: []string{"bob"}}}})
+	protocols(t, func(t *testing.T, proto string) {
+		alice := h.signIn(t, proto, "alice")
+		signedIn := func() bool { return alice.me(t, chatURL) != nil && alice.me(t, consoleURL) != nil }
+		for _, path := range []string{"/hux/auth/sign-out", "/hux/api/ui/sign-out", "/hux/api/sessions/end", "/hux/auth/end?code=ABCDEFGHIJKLMNOPQRSTUVWXYZ", "/api/auth/logout"} {
+			for _, site := range []string{chatURL, consoleURL} {
+				alice.visit(t, site+path)
+				if !signedIn() {
+					t.Fatalf("GET %s%s signs out", site, path)
+				}
+			}
+		}
+		form := "Content-Type: application/x-www-form-urlencoded"
+		for name, header := range map[string][]string{
+			"cross-site":         {form, "Origin: https://evil.test", "Sec-Fetch-Site: cross-site"},
+			"the chat's page":    {form, "Origin: " + chatURL, "Sec-Fetch-Site: same-site"},
+			"no Origin":          {form},
+			"Origin null":        {form, "Origin: null", "Sec-Fetch-Site: same-origin"},
+			"only Sec-Fetch":     {form, "Sec-Fetch-Site: same-origin"},
+			"a look-alike":       {form, "Origin: https://console.hux.test.evil.test", "Sec-Fetch-Site: cross-site"},
+			"two origins":        {form, "Origin: " + consoleURL, "Origin: https://evil.test", "Sec-Fetch-Site: same-origin"},
+			"Origin, cross-site": {form, "Origin: " + consoleURL, "Sec-Fetch-Site: cross-site"},
+		} {
+			a := alice.do(t, "POST", consoleURL+"/hux/auth/sign-out", strings.NewReader(""), header...)
+			if a.StatusCode != http.StatusForbidden || !signedIn() {
+				t.Errorf("sign-out from %s: status %d, signed in %v", name, a.StatusCode, signedIn())
+			}
+			a = alice.do(t, "POST", consoleURL+"/hux/api/sessions/end", strings.NewReader("{}"), append([]string{"Content-Type: application/json"}, header[1:]...)...)
+			if a.StatusCode != http.StatusForbidden || !signedIn() {
+				t.Errorf("ending sessions from %s: status %d", name, a.StatusCode)
+			}
+		}
+		alice.fetch(t, "POST", chatURL+"/hux/api/sessions/end", "{}").want(t, 403, "console_required")
+		if !signedIn() {
+			t.Fatal("a script on the chat origin signed alice out")
+		}
+
+		// A callback is good in the browser that asked for it, and once.
+		bob := h.browser(t, proto)
+		steps := bob.follow(t, chatURL+"/", "bob")
+		i := slices.IndexFunc(steps, func(a *answer) bool { return a.Request.URL.Path == "/hux/auth/callback" })
+		callback := steps[i].Request.URL.String()
+		fresh := h.browser(t, proto)
+		stolen := stealCallback(t, fresh, "bob") // a code that was never redeemed
+		redeemed := h.secrets.count()
+		alice.visit(t, stolen).want(t, 400, "")
+		alice.visit(t, callback).want(t, 400, "")
+		bob.visit(t, callback).want(t, 400, "")
+		if m := alice.me(t, chatURL); m == nil || m.User != h.user("alice") {
+			t.Error("another browser's callback changed who alice is")
+		}
+		if h.secrets.count() != redeemed {
+			t.Error("a code with another browser's state was redeemed")
+		}
+		if a := fresh.visit(t, stolen); a.StatusCode != http.StatusFound {
+			t.Errorf("the browser that asked: status %d", a.StatusCode)
+		}
+
+		// A one-time code for the chat host is bound too.
+		thief, victim := h.browser(t, proto), h.browser(t, proto)
+		steps = thief.follow(t, consoleURL+"/hux/auth/sign-in?flow="+strings.Repeat("a", 64)+"&next=/", "bob")
+		accept := steps[len(steps)-1]
+		i = slices.IndexFunc(steps, func(a *answer) bool { return a.Request.URL.Path == "/hux/auth/accept" })
+		if i < 0 {
+			t.Fatalf("no hand-over: %d at %s", accept.StatusCode, accept.Request.URL.Path)
+		}
+		victim.visit(t, chatURL+"/hux/auth/start?next=/")
+		victim.visit(t, steps[i].Request.URL.String())
+		if victim.me(t, chatURL) != nil {
+			t.Error("a hand-over that another browser began signs this one in")
+		}
+		if strings.Contains(accept.Request.URL.String(), "code=") {
+			t.Errorf("a refused hand-over ends at %s", accept.Request.URL)
+		}
+
+		old := alice.cookie(t, consoleURL, "__Host-hux_console")
+		signOut := alice.do(t, "POST", consoleURL+"/hux/auth/sign-out", strings.NewReader(""), form, "Origin: "+consoleURL, "Sec-Fetch-Site: same-origin")
+		if signOut.StatusCode != http.StatusSeeOther || !strings.Contains(signOut.Header.Get("Clear-Site-Data"), `"storage"`) || strings.Contains(signOut.Header.Get("Clear-Site-Data"), "cookies") {
+			t.Errorf("sign-out: %d, Clear-Site-Data %q", signOut.StatusCode, signOut.Header.Get("Clear-Site-Data"))
+		}
+		steps = alice.follow(t, signOut.Header.Get("Location"), "")
+		end := steps[len(steps)-1]
+		if end.Request.URL.String() != consoleURL+"/hux/api/ui/signed-out" || end.StatusCode != http.StatusOK {
+			t.Errorf("sign-out ends at %s with %d", end.Request.URL, end.StatusCode)
+		}
+		if cleared := steps[0].Header.Get("Clear-Site-Data"); steps[0].Request.URL.Host != "chat.hux.test" || !strings.Contains(cleared, `"cache"`) || strings.Contains(cleared, "cookies") {
+			t.Errorf("the chat host at sign-out: %s, Clear-Site-Data %q", steps[0].Request.URL.Path, cleared)
+		}
+		if signedIn() || alice.cookie(t, chatURL, "__Host-hux_chat") != "" || alice.cookie(t, consoleURL, "__Host-hux_console") != "" {
+			t.Error("alice is still signed in")
+		}
+		if a := h.browser(t, proto).do(t, "GET", consoleURL+"/hux/api/me", nil, "Cookie: __Host-hux_console="+old); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("the old cookie after sign-out: status %d", a.StatusCode)
+		}
+		if len(h.provider.Sessions("alice")) > 0 {
+			t.Error("the provider still has alice's session")
+		}
+	})
+}
+
+// stealCallback signs in at the provider and stops before the callback.
+func stealCallback(t *testing.T, b *browser, name string) string {
+	t.Helper()
+	begun := b.visit(t, consoleURL+"/hux/auth/sign-in?next=/")
+	at := begun.Header.Get("Location")
+	form := url.Values{"username": {name}, "password": {name}}
+	a := b.do(t, http.MethodPost, at, strings.NewReader(form.Encode()), "Content-Type: application/x-www-form-urlencoded", "Origin: "+issuer, "Sec-Fetch-Site: same-origin")
+	to := a.Header.Get("Location")
+	if !strings.HasPrefix(to, consoleURL+"/hux/auth/callback?") {
+		t.Fatalf("the provider sends to %q", to)
+	}
+	return to
+}
+
+// RTR-18: back-channel logout tokens.
+func TestRTR18_BackchannelLogout(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	up.handle(func(x *exchange) {
+		if x.path() != "/api/chat/stream" {
+			x.ordinary()
+			return
+		}
+		x.stream()
+		x.write("data: first\n\n")
+		x.gone()
+	})
+	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
+	protocols(t, func(t *testing.T, proto string) {
+		alice, elsewhere := h.signIn(t, proto, "alice"), h.signIn(t, proto, "alice")
+		sids := h.provider.Sessions("alice") // newest first
+		if len(sids) != 2 {
+			t.Fatalf("alice has %d sessions at the provider", len(sids))
+		}
+		stream := alice.open(t, context.Background(), "GET", chatURL+"/api/chat/stream?stream_id=1", nil, "Accept: text/event-stream")
+		defer stream.Body.Close()
+		lines := bufio.NewReader(stream.Body)
+		if line, err := lines.ReadString('\n'); line != "data: first\n" {
+			t.Fatalf("the stream begins %q, %v", line, err)
+		}
+		send := func(change func(header, claims map[string]any)) int {
+			claims, err := h.provider.LogoutClaims("hux", "alice", sids[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			header := map[string]any{"typ": "logout+jwt"}
+			change(header, claims)
+			token, err := h.provider.Sign(header, claims)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.secrets.add("logout token", token)
+			status, err := h.provider.SendBackchannel(context.Background(), "hux", token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return status
+		}
+		for name, change := range map[string]func(header, claims map[string]any){
+			"nonce":              func(_, c map[string]any) { c["nonce"] = "n" },
+			"another audience":   func(_, c map[string]any) { c["aud"] = "other" },
+			"no audience":        func(_, c map[string]any) { delete(c, "aud") },
+			"another issuer":     func(_, c map[string]any) { c["iss"] = "http://sso.hux.test/realms/other" },
+			"no events":          func(_, c map[string]any) { delete(c, "events") },
+			"other events":       func(_, c map[string]any) { c["events"] = map[string]any{"x": map[string]any{}} },
+			"no jti":             func(_, c map[string]any) { delete(c, "jti") },
+			"neither sid or sub": func(_, c map[string]any) { delete(c, "sid"); delete(c, "sub") },
+			"old":                func(_, c map[string]any) { c["iat"] = time.Now().Add(-time.Hour).Unix(); delete(c, "exp") },
+			"expired":            func(_, c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() },
+			"ID token":           func(h, c map[string]any) { h["typ"] = "JWT"; c["typ"] = "ID"; delete(c, "events") },
+			"access token":       func(h, c map[string]any) { h["typ"] = "at+jwt" },
+			"alg none":           func(h, _ map[string]any) { h["alg"] = "none" },
+			"HS256":              func(h, _ map[string]any) { h["alg"] = "HS256" },
+		} {
+			if status := send(change); status != http.StatusBadRequest {
+				t.Errorf("a logout token with %s: status %d, want 400", name, status)
+			}
+		}
+		if alice.me(t, chatURL) == nil {
+			t.Fatal("a refused logout token signed alice out")
+		}
+		jti := ""
+		if status := send(func(_, c map[string]any) { jti, _ = c["jti"].(string) }); status != http.StatusOK {
+			t.Errorf("a good logout token: status %d", status)
+		}
+		ended := make(chan struct{})
+		go func() {
+			for {
+				if _, err := lines.ReadString('\n'); err != nil {
+					close(ended)
+					return
+				}
+			}
+		}()
+		select {
+		case <-ended:
+		case <-time.After(3 * time.Second):
+			t.Error("the open stream of the session goes on")
+		}
+		if alice.me(t, chatURL) != nil || alice.me(t, consoleURL) != nil {
+			t.Error("the session of that sid goes on")
+		}
+		if elsewhere.me(t, chatURL) == nil {
+			t.Error("a session of another sid has ended")
+		}
+		if status := send(func(_, c map[string]any) { c["jti"] = jti }); status != http.StatusBadRequest {
+			t.Errorf("a replayed logout token: status %d, want 400", status)
+		}
+		if err := h.provider.EndSessions(context.Background(), "alice"); err != nil {
+			t.Fatal(err)
+		}
+		if elsewhere.me(t, chatURL) != nil {
+			t.Error("alice is signed in after the provider ended all her sessions")
+		}
+	})
+}
+
+// A new id at every sign-in, and none for whoever brings one.
+func TestSessionIDsAreNewAtSignIn(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t)}, {id: "b", up: newUpstream(t)}}})
+	protocols(t, func(t *testing.T, proto string) {
+		b := h.signIn(t, proto, "alice")
+		first := [2]string{b.cookie(t, chatURL, "__Host-hux_chat"), b.cookie(t, consoleURL, "__Host-hux_console")}
+		if first[0] == first[1] {
+			t.Error("both hosts have one cookie")
+		}
+		b.do(t, "POST", consoleURL+"/hux/auth/sign-out", strings.NewReader(""), "Origin: "+consoleURL, "Sec-Fetch-Site: same-origin", "Content-Type: application/x-www-form-urlencoded")
+		fixed := "AAAAAAAAAAAAAAAAAAAAAAAAAA"
+		chat, _ := url.Parse(chatURL)
+		console, _ := url.Parse(consoleURL)
+		b.jar.SetCookies(chat, []*http.Cookie{{Name: "__Host-hux_chat", Value: fixed, Secure: true, Path: "/"}})
+		b.jar.SetCookies(console, []*http.Cookie{{Name: "__Host-hux_console", Value: fixed, Secure: true, Path: "/"}})
+		if err := h.provider.EndSessions(context.Background(), "alice"); err != nil {
+			t.Fatal(err)
+		}
+		b.signIn(t, "bob")
+		for site, old := range map[string][]string{chatURL: {first[0], fixed}, consoleURL: {first[1], fixed}} {
+			if now := b.cookie(t, site, "__Host-hux_c"); slices.Contains(old, now) {
+				t.Errorf("%s: the session's id was not changed at sign-in", site)
+			}
+		}
+		// A cookie is good on its own host alone.
+		swapped := h.browser(t, proto)
+		if a := swapped.do(t, "GET", chatURL+"/hux/api/me", nil, "Cookie: __Host-hux_chat="+b.cookie(t, consoleURL, "__Host-hux_console")); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("the console's cookie on the chat host: status %d", a.StatusCode)
+		}
+		if a := swapped.do(t, "GET", apiURL+"/hux/api/me", nil, "Cookie: "+b.cookieHeader(t, chatURL)+"; "+b.cookieHeader(t, consoleURL)); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("cookies on the API host: status %d", a.StatusCode)
+		}
+	})
+}
+
+func TestSignInIsNeverFramed(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{})
+	protocols(t, func(t *testing.T, proto string) {
+		for _, dest := range []string{"iframe", "frame", "embed", "object"} {
+			a := h.browser(t, proto).do(t, "GET", consoleURL+"/hux/auth/sign-in?next=/", nil, "Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: "+dest)
+			if a.StatusCode != http.StatusForbidden {
+				t.Errorf("sign-in in an %s: status %d", dest, a.StatusCode)
+			}
+		}
+		b := h.signIn(t, proto, "alice")
+		for _, path := range []string{"/hux/api/ui/", "/hux/api/ui/panel", "/hux/api/ui/sign-out"} {
+			a := b.visit(t, consoleURL+path)
+			csp := a.Header.Get("Content-Security-Policy")
+			if a.StatusCode != http.StatusOK || !strings.Contains(csp, "frame-ancestors") || strings.Contains(csp, "frame-ancestors *") {
+				t.Errorf("%s: %d with policy %q", path, a.StatusCode, csp)
+			}
+			if !strings.Contains(a.Header.Get("Cache-Control"), "no-store") {
+				t.Errorf("%s: Cache-Control %q", path, a.Header.Get("Cache-Control"))
+			}
+		}
+	})
+}
+
+// RTR-17: a name that comes back is another person.
+func TestRTR17_SubjectReuse(t *testing.T) {
+	t.Parallel()
+	old, next := newUpstream(t), newUpstream(t)
+	h := start(t, setup{slots: []slot{{id: "one", up: old}, {id: "two", up: next}}})
+	alice := h.signIn(t, "h1", "alice")
+	before := alice.me(t, chatURL)
+	if before.Tenant == nil || before.Tenant.Slot != "one" {
+		t.Fatalf("alice's slot is %+v", before.Tenant)
+	}
+	if err := h.provider.RemovePerson("alice"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.provider.AddPerson(demo.Person{Name: "alice", FullName: "Alice Sentinel"}); err != nil {
+		t.Fatal(err)
+	}
+	h.secrets.add("new subject of alice", h.provider.Subject("alice"))
+	protocols(t, func(t *testing.T, proto string) {
+		old.forget()
+		again := h.signIn(t, proto, "alice")
+		after := again.me(t, chatURL)
+		if after.User == before.User || after.Tenant == nil || after.Tenant.Slot != "two" || after.Tenant.ID == before.Tenant.ID {
+			t.Errorf("the new alice is %s in %+v, the old one %s in %+v", after.User, after.Tenant, before.User, before.Tenant)
+		}
+		old.untouched(t)
+		for name, change := range map[string]func(map[string]any){
+			"no sub":      func(c map[string]any) { delete(c, "sub") },
+			"empty sub":   func(c map[string]any) { c["sub"] = "" },
+			"sub of null": func(c map[string]any) { c["sub"] = nil },
+			"a long sub":  func(c map[string]any) { c["sub"] = strings.Repeat("a", 256) },
+			"a number":    func(c map[string]any) { c["sub"] = 42 },
+		} {
+			claims, err := h.provider.Claims("alice")
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(claims)
+			token, err := h.provider.Sign(nil, claims)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(token)).want(t, 401, "unauthenticated")
+			_ = name
+		}
+	})
+}
+
+// Signing in fails while the provider is away, and nothing else does.
+func TestProviderDown(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := start(t, setup{down: true, slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
+	protocols(t, func(t *testing.T, proto string) {
+		h.provider.SetDown(true)
+		if a := h.browser(t, proto).do(t, "GET", chatURL+"/hux/readyz", nil); a.StatusCode != http.StatusOK {
+			t.Errorf("not ready without the provider: %d", a.StatusCode)
+		}
+		if proto == "h1" { // it was never there
+			b := h.browser(t, proto)
+			steps := b.follow(t, chatURL+"/", "")
+			end := steps[len(steps)-1]
+			if end.StatusCode != http.StatusServiceUnavailable || end.Header.Get("Retry-After") == "" || !strings.Contains(end.Header.Get("Content-Type"), "text/html") {
+				t.Errorf("signing in without a provider: %d %v", end.StatusCode, end.Header)
+			}
+			b.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(h.token(t, "alice"))).want(t, 503, "sign_in_unavailable")
+		}
+		h.provider.SetDown(false)
+		h.log.wait(t, `"sign-in provider found"`)
+		alice := h.signIn(t, proto, "alice")
+		alice.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(h.token(t, "alice"))).want(t, 200, "")
+		h.provider.SetDown(true)
+		if alice.me(t, chatURL) == nil {
+			t.Error("alice is signed out because the provider is down")
+		}
+		alice.fetch(t, "GET", chatURL+"/api/sessions", "").want(t, 200, "")
+		alice.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(h.token(t, "alice"))).want(t, 200, "") // the keys are known
+		h.provider.SetDown(false)
+	})
+}
+
+// A session outlives a restart, in both its cookies, and ends at its limits.
+func TestSessionsOutliveARestart(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t)}}})
+	protocols(t, func(t *testing.T, proto string) {
+		alice := h.signIn(t, proto, "alice")
+		before := alice.me(t, chatURL)
+		h.stop(t)
+		h.launch(t)
+		for _, site := range []string{chatURL, consoleURL} {
+			if after := alice.me(t, site); after == nil || after.User != before.User || after.Tenant.ID != before.Tenant.ID {
+				t.Errorf("after a restart %s says %+v", site, after)
+			}
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -91,14 +92,22 @@ func newRouter(t testing.TB, upstream string, set func(*proxy.Options), target f
 			return proxy.Target{Tenant: tenantA, Slot: "a", Upstream: to, User: alice, ClientAddr: netip.MustParseAddr("192.0.2.7")}
 		}
 	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.Serve(w, r, target(r)) }))
-	s.EnableHTTP2 = true
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	return &router{s, p}
+	r := serverOf(t, func(w http.ResponseWriter, r *http.Request) { p.Serve(w, r, target(r)) })
+	r.proxy = p
+	return r
 }
 
-// ok serves an upstream by a handler.
+// serverOf serves h over TLS with HTTP/1.1 and HTTP/2.
+func serverOf(t testing.TB, h http.HandlerFunc) *router {
+	s := httptest.NewUnstartedServer(h)
+	s.EnableHTTP2 = true
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return &router{Server: s}
+}
+
+// upstream serves an upstream by a handler.
 func upstream(t testing.TB, h http.HandlerFunc) string {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)

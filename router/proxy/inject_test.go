@@ -14,6 +14,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/net/html"
 
 	"bstein.dev/hux/router/proxy"
 )
@@ -295,6 +296,9 @@ func FuzzInject(f *testing.F) {
 					break
 				}
 				if got[:from+i]+got[from+i+len(snippet):] == s.body {
+					if snippet == plain && !runs(got) {
+						t.Fatalf("%q: the script would not run in %q", page, got)
+					}
 					return
 				}
 				from += i + 1
@@ -304,4 +308,19 @@ func FuzzInject(f *testing.F) {
 			t.Fatalf("%q became %q", page, got)
 		}
 	})
+}
+
+// runs reports whether a page has our script as a tag.
+func runs(page string) bool {
+	z := html.NewTokenizer(strings.NewReader(page))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return false
+		case html.StartTagToken:
+			if t := z.Token(); t.Data == "script" && len(t.Attr) == 2 && t.Attr[0].Val == "/hux/bridge/v/hux.js" {
+				return true
+			}
+		}
+	}
 }

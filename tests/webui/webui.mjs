@@ -137,7 +137,8 @@ export async function startWebUI(webui, { name, gateway, key, logoutURL = '' }) 
     url,
     data,
     log: () => log,
-    seen: () => [...log.matchAll(/^\[webui\] (\{.*\})$/gm)].map(([, line]) => JSON.parse(line)),
+    // Its threads write at once, so a line may hold two entries.
+    seen: () => [...log.matchAll(/\[webui\] (\{"ts"[^{}]*\})/g)].map(([, entry]) => JSON.parse(entry)),
     start,
     stop,
     remove: async () => {

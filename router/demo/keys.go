@@ -107,7 +107,7 @@ func (p *Provider) Sign(header, claims map[string]any) (string, error) {
 // verify gives the claims of a token that one of the published keys signed.
 // Lifetime and kind are the caller's to judge.
 func (p *Provider) verify(token string) (map[string]any, error) {
-	signed, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256})
+	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256})
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func serve(t *testing.T, h http.Handler) string {
 func newParty(t *testing.T) *party {
 	t.Helper()
 	p := &party{t: t, clock: time.Now()}
-	backchannel := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	backchannel := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.logout = append(p.logout, r.PostFormValue("logout_token"))

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -217,7 +218,8 @@ func (t *turn) finish(err error) {
 	u.changes.add(c.id, "turn_ended")
 	u.mu.Unlock()
 
-	failed, isApp := err.(*appError)
+	var failed *appError
+	isApp := errors.As(err, &failed)
 	switch {
 	case err == nil:
 		t.emit("title", map[string]any{"session_id": c.id, "title": session["title"]})

@@ -79,7 +79,7 @@ func loadAssets() map[string]asset {
 // bundleVersion changes whenever one of the files does.
 func bundleVersion() string {
 	h := sha256.New()
-	for _, name := range []string{"app.css", "state.js", "sessions.js", "chat.js", "boot.js", "sw.js"} {
+	for _, name := range []string{"style.css", "ui.js", "sessions.js", "chat.js", "boot.js", "sw.js"} {
 		h.Write([]byte(assets[name].etag))
 	}
 	return Version + "-" + hex.EncodeToString(h.Sum(nil)[:4])

@@ -155,11 +155,22 @@ func resumeAfter(header, eventID, seq, stream string) int {
 	return n
 }
 
-// follow calls f for each change from now on until the stream is over.
-func (u *WebUI) follow(r *http.Request, s *sse, f func(change)) {
+// mark is a place among the changes. A stream takes it before its headers are
+// sent, so that nothing which happens once it is open is missed.
+type mark struct {
+	version int
+	wake    <-chan struct{}
+}
+
+func (u *WebUI) now() mark {
 	u.mu.Lock()
-	seen, news := u.changes.version, u.changes.wake
-	u.mu.Unlock()
+	defer u.mu.Unlock()
+	return mark{u.changes.version, u.changes.wake}
+}
+
+// follow calls f for each change after from until the stream is over.
+func (u *WebUI) follow(r *http.Request, s *sse, from mark, f func(change)) {
+	seen, news := from.version, from.wake
 	for u.pause(r.Context(), s, news, "keepalive") {
 		u.mu.Lock()
 		fresh := u.changes.recent
@@ -175,8 +186,9 @@ func (u *WebUI) follow(r *http.Request, s *sse, f func(change)) {
 }
 
 func (u *WebUI) serveSessionsEvents(w http.ResponseWriter, r *http.Request) {
+	from := u.now()
 	s := openStream(w)
-	u.follow(r, s, func(c change) {
+	u.follow(r, s, from, func(c change) {
 		s.event("", "sessions_changed", encode(map[string]any{
 			"version": c.version, "reason": c.reason, "session_id": c.session, "profile": "default",
 		}))
@@ -198,6 +210,7 @@ func (u *WebUI) serveSessionStream(w http.ResponseWriter, r *http.Request) {
 		}
 		return map[string]any{"session_id": id, "message_count": len(c.messages), "active_stream_id": stream}, stream, true
 	}
+	from := u.now()
 	initial, stream, ok := state()
 	if !ok {
 		u.fail(w, r, http.StatusNotFound, "Session not found")
@@ -205,7 +218,7 @@ func (u *WebUI) serveSessionStream(w http.ResponseWriter, r *http.Request) {
 	}
 	s := openStream(w)
 	s.event("", "initial", encode(initial))
-	u.follow(r, s, func(c change) {
+	u.follow(r, s, from, func(c change) {
 		now, current, ok := state()
 		if c.session != id || !ok {
 			return

@@ -3,6 +3,7 @@ package demo_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -49,8 +50,8 @@ func TestCodeOnce(t *testing.T) {
 
 func wantOAuthError(t *testing.T, err error, code string) {
 	t.Helper()
-	refused, ok := err.(*oauth2.RetrieveError)
-	if !ok || refused.ErrorCode != code {
+	var refused *oauth2.RetrieveError
+	if !errors.As(err, &refused) || refused.ErrorCode != code {
 		t.Errorf("got %v, want %s", err, code)
 	}
 }

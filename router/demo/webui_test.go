@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) {
 		http.DefaultClient.CloseIdleConnections()
 	}))
 }
@@ -154,7 +154,7 @@ func TestTrustedHeader(t *testing.T) {
 	}{
 		"api":       {"/api/sessions", 401, ""},
 		"page":      {"/session/abc", 302, "login?next=%2Fsession%2Fabc"},
-		"static":    {"/static/app.css", 200, ""},
+		"static":    {"/static/style.css", 200, ""},
 		"worker":    {"/sw.js", 200, ""},
 		"manifest":  {"/manifest.json", 200, ""},
 		"health":    {"/health", 200, ""},
@@ -219,12 +219,12 @@ func TestShellAndStatic(t *testing.T) {
 			t.Errorf("%s: the title is not escaped, or the length is wrong", path)
 		}
 	}
-	res := g.do(http.MethodGet, "/static/app.css?v=x", "", "Accept-Encoding", "gzip")
+	res := g.do(http.MethodGet, "/static/style.css?v=x", "", "Accept-Encoding", "gzip")
 	etag := res.Header.Get("ETag")
 	if res.Header.Get("Content-Encoding") != "gzip" || !strings.HasPrefix(etag, `W/"`) || !strings.Contains(res.Header.Get("Cache-Control"), "immutable") {
 		t.Errorf("static: %v", res.Header)
 	}
-	if res := g.do(http.MethodGet, "/static/app.css", "", "If-None-Match", etag); res.StatusCode != 304 {
+	if res := g.do(http.MethodGet, "/static/style.css", "", "If-None-Match", etag); res.StatusCode != 304 {
 		t.Errorf("a fresh file was answered %d", res.StatusCode)
 	}
 	for _, path := range []string{"/static/index.html", "/static/none.js", "/static/../webui.go", "/nothing"} {

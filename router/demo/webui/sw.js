@@ -3,7 +3,7 @@
 // leaves the API, sign-in, streams and health alone.
 const CACHE = 'hermes-shell-{{version}}';
 const VERSION = '{{version}}';
-const SHELL_ASSETS = ['app.css', 'state.js', 'sessions.js', 'chat.js', 'boot.js', 'icon.svg']
+const SHELL_ASSETS = ['style.css', 'ui.js', 'sessions.js', 'chat.js', 'boot.js', 'icon.svg']
   .map((name) => `./static/${name}?v=${VERSION}`);
 
 self.addEventListener('install', (event) => {

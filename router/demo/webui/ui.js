@@ -1,7 +1,7 @@
 'use strict';
 // State, the API and small helpers. Like the real WebUI's, these names are
 // global and lexical: S is not window.S.
-const S = {
+const S={
   session: null, messages: [], busy: false, activeStreamId: null, activeProfile: 'default',
   sessions: [], attachments: [], _bootReady: false,
 };

@@ -143,7 +143,7 @@ func (s *Server) join(o Options) (err error) {
 	}
 	s.proxy, err = proxy.New(proxy.Options{
 		Rules: s.rules, IdentityHeader: c.IdentityHeader, PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL,
-		Head: bridge.Head(console), UploadLimit: c.UploadLimit, HeaderTimeout: c.UpstreamTimeout, MaxStreams: c.SlotConnections,
+		Head: markNonces(bridge.Head(console)), UploadLimit: c.UploadLimit, HeaderTimeout: c.UpstreamTimeout, MaxStreams: c.SlotConnections,
 		Registry: s.registry, OnDown: s.tenants.Suspect, Unavailable: s.unavailable,
 		Health: func(t proxy.Target) bool { return s.tenants.State(t.Slot) != tenant.Down },
 	})
@@ -160,6 +160,9 @@ func (s *Server) join(o Options) (err error) {
 	s.mapSites(o.Local)
 	return nil
 }
+
+// markNonces shows the proxy where a page's nonce goes into each tag of head.
+func markNonces(head string) string { return strings.ReplaceAll(head, `">`, `"`+proxy.NonceMarker+`>`) }
 
 // mapSites decides which hosts there are and what each has of its own.
 func (s *Server) mapSites(local http.Handler) {

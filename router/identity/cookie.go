@@ -58,13 +58,14 @@ func cookie(lines []string, name string) (value string, ok bool) {
 		for line != "" {
 			var pair string
 			pair, line, _ = strings.Cut(line, ";")
-			pair = strings.Trim(pair, " \t")
-			if len(pair) > len(name) && pair[len(name)] == '=' && pair[:len(name)] == name {
-				if ok {
-					return "", false
-				}
-				value, ok = pair[len(name)+1:], true
+			key, v, found := strings.Cut(pair, "=")
+			if !found || strings.Trim(key, " \t") != name {
+				continue
 			}
+			if ok {
+				return "", false
+			}
+			value, ok = strings.Trim(v, " \t"), true
 		}
 	}
 	return value, ok

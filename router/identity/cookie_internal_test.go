@@ -41,8 +41,8 @@ func FuzzCookie(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, one, two string) {
 		value, ok := cookie([]string{one, two}, "hux_chat")
-		if n := strings.Count(one+";"+two, "hux_chat="); ok != (n > 0 && ok) || (!ok && value != "") {
-			t.Fatalf("%q %v of %d", value, ok, n)
+		if !ok && value != "" {
+			t.Fatalf("%q of no cookie", value)
 		}
 		if strings.ContainsAny(value, ";") {
 			t.Fatalf("%q is more than a value", value)
@@ -50,7 +50,7 @@ func FuzzCookie(f *testing.F) {
 		r := http.Request{Header: http.Header{"Cookie": {one, two}}}
 		found := 0
 		for _, c := range r.Cookies() {
-			if c.Name == "hux_chat" {
+			if c.Name == "hux_chat" && c.Value != "" { // net/http takes a bare word for a name
 				found++
 			}
 		}
@@ -79,8 +79,10 @@ func TestLimiter(t *testing.T) {
 	now := time.Unix(0, 0)
 	l := newLimiter(1, 2, func() time.Time { return now })
 	take := func(key string) bool { _, ok := l.take(key); return ok }
-	if !take("a") || !take("a") || take("a") {
-		t.Error("a burst of two is not two")
+	for i, want := range []bool{true, true, false} {
+		if take("a") != want {
+			t.Errorf("number %d of a burst of two: %v", i+1, !want)
+		}
 	}
 	if !take("b") {
 		t.Error("one client's bucket is another's")

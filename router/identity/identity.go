@@ -88,8 +88,8 @@ type Options struct {
 	Algorithms    []string // of token signatures, asymmetric ones; default RS256, PS256, ES256, EdDSA
 	RolesClaim    string   // a path in an access token or the userinfo; default realm_access.roles
 
-	IdleLifetime     time.Duration // default 12 h
-	AbsoluteLifetime time.Duration // default 7 days
+	IdleLifetime     time.Duration // from one request to the next; an open stream is none. Default 12 h
+	AbsoluteLifetime time.Duration // from signing in; default 7 days
 	ClockSkew        time.Duration // tolerated between us and the provider; default 30 s, at most 5 min
 
 	ClientAddr func(*http.Request) netip.Addr // default the peer's address

@@ -56,7 +56,7 @@ func newIDP(t testing.TB, now func() time.Time) *idp {
 	p := &idp{now: now, subject: "s-alice", lifetime: 5 * time.Minute, codes: map[string]url.Values{}, refresh: map[string]string{}}
 	p.rotate(t)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		p.writeJSON(w, 200, map[string]any{
 			"issuer": p.issuer, "authorization_endpoint": p.issuer + "/authorize", "token_endpoint": p.issuer + "/token",
 			"userinfo_endpoint": p.issuer + "/userinfo", "jwks_uri": p.issuer + "/keys", "end_session_endpoint": p.issuer + "/logout",
@@ -66,7 +66,7 @@ func newIDP(t testing.TB, now func() time.Time) *idp {
 	mux.HandleFunc("GET /keys", p.serveKeys)
 	mux.HandleFunc("GET /authorize", p.serveAuthorize)
 	mux.HandleFunc("POST /token", p.serveToken)
-	mux.HandleFunc("GET /userinfo", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /userinfo", func(w http.ResponseWriter, _ *http.Request) {
 		p.writeJSON(w, 200, map[string]any{"sub": p.subject, "realm_access": map[string]any{"roles": p.roles}})
 	})
 	mux.HandleFunc("GET /logout", func(w http.ResponseWriter, r *http.Request) {

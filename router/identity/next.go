@@ -13,7 +13,7 @@ const maxNext = 1024
 // a browser, or anything on the way that decodes once more, could take for
 // another host is refused, and so is a way back into signing in.
 func CheckNext(next string) string {
-	if len(next) > maxNext || !strings.HasPrefix(next, "/") || strings.ContainsFunc(next, notPlain) {
+	if len(next) > maxNext || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsFunc(next, notPlain) {
 		return "/"
 	}
 	u, err := url.Parse(next)

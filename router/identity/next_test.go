@@ -9,7 +9,7 @@ import (
 )
 
 var hostileNext = []string{
-	"", "//evil.example", "///evil.example", `/\evil.example`, `\\evil.example`, `/\/evil.example`, "https:evil.example",
+	"", "//", "///", "//evil.example", "///evil.example", `/\evil.example`, `\\evil.example`, `/\/evil.example`, "https:evil.example",
 	"https://evil.example/", "@evil.example", "evil.example", "/%2fevil.example", "/%2Fevil.example", "/%5cevil.example",
 	"/%255cevil.example", "/%252fevil.example", "%2f%2fevil.example", "/\t/evil.example", "/\n/evil.example", "\t//evil.example",
 	" //evil.example", "/%09/evil.example", "/%0a/evil.example", "/a\r\nSet-Cookie: x=y", "/a%0d%0aLocation:%20x", "/.//evil.example",

@@ -186,7 +186,7 @@ func (rt *router) browser() *browser {
 		},
 	}
 	rt.t.Cleanup(transport.CloseIdleConnections)
-	b.Client = &http.Client{Jar: jar, Transport: watched{transport, b}, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+	b.Client = &http.Client{Jar: jar, Transport: watched{transport, b}, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		b.walked = append(b.walked, r.URL.String())
 		if b.follow != nil && !b.follow(r) {
 			return http.ErrUseLastResponse

@@ -184,7 +184,7 @@ func (s *Service) byID(ctx context.Context, id string) (*session, error) {
 func (s *Service) read(ctx context.Context, find func(*store.Tx) string) (*session, error) {
 	var rec sessionRecord
 	var found bool
-	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+	err := s.db.View(context.WithoutCancel(ctx), func(tx *store.Tx) (err error) {
 		if id := find(tx); id != "" {
 			found, err = getJSON(tx, sessionBucket, id, &rec)
 		}

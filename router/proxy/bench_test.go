@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/netip"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -121,6 +122,71 @@ func cpu(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkIdleStream reports the memory that an open event stream takes,
+// with the upstream's goroutine (2 KiB of stack) in it.
+func BenchmarkIdleStream(b *testing.B) {
+	const streams = 500
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				var buf [1024]byte
+				_, _ = c.Read(buf[:])
+				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hello\n\n")
+				_, _ = c.Read(buf[:])
+			}()
+		}
+	}()
+	p, err := proxy.New(proxy.Options{Rules: rules(b, testRules), PublicURL: mustURL(origin), MaxStreams: streams})
+	if err != nil {
+		b.Fatal(err)
+	}
+	target := proxy.Target{Tenant: tenantA, Slot: "a", Upstream: mustURL("http://" + l.Addr().String()), User: alice}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.Serve(w, r, target) }))
+	defer s.Close()
+	for range b.N {
+		before := memory()
+		conns := make([]net.Conn, 0, streams)
+		for range streams {
+			c, err := net.Dial("tcp", s.Listener.Addr().String())
+			if err != nil {
+				b.Fatal(err)
+			}
+			conns = append(conns, c)
+			_, _ = io.WriteString(c, "GET /stream HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+		}
+		for _, c := range conns {
+			r := newAnswers(c)
+			for line := ""; line != ": hello\n"; {
+				if line, err = r.r.ReadString('\n'); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		b.ReportMetric(float64(memory()-before)/streams/1024, "KiB/stream")
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	}
+}
+
+func memory() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
 }
 
 // answers reads answers with a Content-Length cheaply, so that the client

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"bstein.dev/hux/hux"
@@ -21,12 +22,34 @@ const (
 // upload is a request's body as it goes up: always with a length, since the
 // upstream knows no other framing.
 type upload struct {
-	reader io.Reader // nil: the client's own body
+	reader io.Reader // nil until it is known
 	length int64
 	file   *os.File
+	broken atomic.Pointer[error] // why the client's own body could not be read to its end
 }
 
-func (u *upload) close() {
+// Read is for the transport, which reads the body while it waits for an
+// answer.
+func (u *upload) Read(b []byte) (int, error) {
+	n, err := u.reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		u.broken.Store(&err)
+	}
+	return n, err
+}
+
+// Close is for the transport; the body stays ours to free.
+func (u *upload) Close() error { return nil }
+
+// failed is the error of the client's body, or nil.
+func (u *upload) failed() error {
+	if err := u.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (u *upload) free() {
 	if u.file != nil {
 		_ = u.file.Close() // it has no name any more; closing it frees it
 	}
@@ -178,8 +201,3 @@ func (m Member) permits(raw json.RawMessage) bool {
 	}
 	return false
 }
-
-// sent is a body that the transport may close and that stays ours to free.
-type sent struct{ io.Reader }
-
-func (*sent) Close() error { return nil }

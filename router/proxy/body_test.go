@@ -1,9 +1,15 @@
 package proxy_test
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
+
+	"bstein.dev/hux/router/proxy"
 )
 
 func TestBodyRule(t *testing.T) {
@@ -48,5 +54,25 @@ func TestBodyRule(t *testing.T) {
 	resp, _ := do(t, c, "POST", r.URL+"/respond", strings.NewReader(`{"choice":"once"}`), "Content-Encoding: gzip")
 	if resp.StatusCode != http.StatusForbidden {
 		t.Errorf("an encoded body: %s", resp.Status)
+	}
+}
+
+func TestClientsBrokenBody(t *testing.T) {
+	up := upstream(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	p, err := proxy.New(proxy.Options{Rules: rules(t, testRules), PublicURL: mustURL(origin)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := proxy.Target{Tenant: tenantA, Slot: "a", Upstream: mustURL(up), User: alice}
+	for range 10 { // more than open a breaker
+		for _, length := range []int64{1000, -1} {
+			r := httptest.NewRequest("POST", "/p", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(os.ErrDeadlineExceeded)))
+			r.ContentLength = length
+			w := newDiscard()
+			p.Serve(w, r, target)
+			if w.Code != http.StatusBadRequest || code(t, w.Body.String()) != "bad_request" {
+				t.Fatalf("length %d: %d %s", length, w.Code, w.Body)
+			}
+		}
 	}
 }

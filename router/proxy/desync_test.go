@@ -171,3 +171,18 @@ func TestClientAddrIsOptional(t *testing.T) {
 		t.Error(got.head)
 	}
 }
+
+func TestRefusedUpload(t *testing.T) { // RTR-21: the answer arrives although the body was not read
+	up := newRecorder(t, false)
+	up.reply = "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+	r := newRouter(t, up.URL(), nil, nil)
+	both(t, r, func(t *testing.T, c *http.Client) {
+		for range 10 {
+			resp, body := do(t, c, "POST", r.URL+"/p", strings.NewReader(strings.Repeat("x", 8<<20)))
+			if resp.StatusCode != http.StatusForbidden || body != "{}" {
+				t.Errorf("%s %s", resp.Status, body)
+			}
+			up.taken()
+		}
+	})
+}

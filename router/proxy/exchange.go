@@ -144,11 +144,14 @@ func (x *exchange) rewrite(pr *httputil.ProxyRequest) {
 	} else if x.stream {
 		out.Header["Accept-Encoding"] = identityOnly
 	}
-	if x.upload.reader != nil {
-		out.Body, out.ContentLength = &sent{x.upload.reader}, x.upload.length
-		if x.upload.length == 0 {
-			out.Body = http.NoBody
+	switch {
+	case x.upload.length > 0:
+		if x.upload.reader == nil {
+			x.upload.reader = out.Body
 		}
+		out.Body, out.ContentLength = &x.upload, x.upload.length
+	case out.Body != nil:
+		out.Body, out.ContentLength = http.NoBody, 0
 	}
 }
 

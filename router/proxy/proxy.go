@@ -168,7 +168,7 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, t Target) {
 		x.refuse(hux.Errorf(hux.SlotBusy, "Too many requests to your workspace are under way.").After(2 * time.Second))
 		return
 	}
-	defer x.upload.close()
+	defer x.upload.free()
 	if err := x.takeBody(); err != nil {
 		x.refuse(err)
 		return

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -109,6 +110,7 @@ func newSlot(t Target, headerTimeout time.Duration) *slot {
 	}
 	for _, t := range []*http.Transport{s.single, s.slow} {
 		t.DisableKeepAlives = true
+		t.DialContext = dialPatient
 		t.ReadBufferSize, t.WriteBufferSize = streamBuffer, streamBuffer
 	}
 	s.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
@@ -120,11 +122,34 @@ func newSlot(t Target, headerTimeout time.Duration) *slot {
 	return s
 }
 
+var dialer = net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+
+func dialPatient(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return patientConn{c}, nil
+}
+
+// patientConn is a connection to an upstream that may answer, and close,
+// before it has read a body. The failing write would hide the answer that
+// waits to be read; so it does not fail, and the read tells how it ended.
+type patientConn struct{ net.Conn }
+
+func (c patientConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		return len(b), nil
+	}
+	return n, err
+}
+
 func newTransport(headerTimeout time.Duration) *http.Transport {
 	var http1 http.Protocols
 	http1.SetHTTP1(true) // what an unread body does is known of HTTP/1.1 alone
 	return &http.Transport{
-		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:            dialer.DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 		Protocols:              &http1,
 		DisableCompression:     true,
@@ -170,7 +195,11 @@ func (x *exchange) RoundTrip(out *http.Request) (*http.Response, error) {
 	// With the context that came in, interim answers (1xx) end here: their
 	// headers would go past everything that looks at an answer.
 	resp, err := transport.RoundTrip(out.WithContext(x.ctx))
-	done(err)
+	if x.upload.failed() != nil {
+		done(context.Canceled) // the client's failure, not the upstream's
+	} else {
+		done(err)
+	}
 	if err == nil && resp.ContentLength < 0 {
 		// The transport writes trailers into its own response; they are not passed on.
 		own := *resp
@@ -193,6 +222,10 @@ func (x *exchange) failed(_ http.ResponseWriter, _ *http.Request, err error) {
 		panic(http.ErrAbortHandler)
 	}
 	var e *hux.Error
+	if cause := x.upload.failed(); cause != nil {
+		x.refuse(unreadBody(cause))
+		return
+	}
 	switch {
 	case errors.As(err, &e):
 	case timedOut(err):

@@ -362,6 +362,23 @@ test('the service worker keeps the shell and leaves our pages alone', async () =
   await booted(page);
 });
 
+test('signed out, a page under the service worker leads to sign-in', async () => {
+  const other = await newContext();
+  const tab = await other.newPage();
+  await signIn(tab, 'alice');
+  await tab.evaluate(() => navigator.serviceWorker.ready);
+  await tab.reload();
+  await booted(tab);
+  assert.ok(await tab.evaluate(() => navigator.serviceWorker.controller !== null));
+  // As when the session has ended: the worker is still there, and asks for the page with fetch.
+  await other.clearCookies();
+  await tab.goto(`${hux.chat}/session/somewhere`);
+  assert.ok(tab.url().startsWith(provider.issuer), `the provider's page, not ${tab.url()}`);
+  await tab.getByRole('link', { name: 'alice' }).click();
+  await booted(tab);
+  await other.close();
+});
+
 test('two people see nothing of each other', async () => {
   const other = await newContext();
   const tab = await other.newPage();
@@ -410,8 +427,9 @@ test('one after the other in one browser: nothing of the first is left for the s
   await shared.close();
 });
 
-test('a slot that goes down says so, and the page comes back by itself', async () => {
+test('a slot that goes down says so, and the page comes back by itself', async (t) => {
   await of.alice.slot.stop();
+  t.after(() => of.alice.slot.start());
   const tab = await context.newPage();
   await until(async () => {
     await tab.goto(`${hux.chat}/`);
@@ -421,8 +439,8 @@ test('a slot that goes down says so, and the page comes back by itself', async (
     const r = await fetch('/api/sessions');
     return { status: r.status, retry: r.headers.get('Retry-After'), type: r.headers.get('Content-Type') ?? '' };
   });
-  assert.equal(answer.status, 503);
-  assert.ok(answer.retry);
+  assert.ok(answer.status === 502 || answer.status === 503, String(answer.status));
+  assert.ok(answer.retry, 'Retry-After');
   assert.match(answer.type, /json/);
   await tab.screenshot({ path: `${screenshots}/slot-down.png` });
   await of.alice.slot.start();

@@ -57,7 +57,7 @@ export function prepareWebUI() {
  * @property {() => Seen[]} seen
  * @property {() => string} log
  * @property {(signal?: NodeJS.Signals) => Promise<void>} stop
- * @property {() => Promise<void>} start
+ * @property {() => Promise<void>} start again after a stop; nothing if it runs
  * @property {() => Promise<void>} remove stops it and deletes its folders
  */
 
@@ -79,6 +79,7 @@ export async function startWebUI(webui, { name, gateway, key, logoutURL = '' }) 
   let child;
 
   const start = async () => {
+    if (child && child.exitCode === null && child.signalCode === null) return;
     const started = spawn(webui.python, ['server.py'], {
       cwd: webui.dir,
       stdio: ['ignore', 'pipe', 'pipe'],

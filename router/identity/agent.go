@@ -197,8 +197,8 @@ func (s *Service) liveAgent(ctx context.Context, id hux.Agent) (*liveAgent, erro
 	return live, nil
 }
 
-// usedAgents writes down when agents were last used.
-func (s *Service) usedAgents(ctx context.Context) error {
+// seenAgents writes down when agents were last used.
+func (s *Service) seenAgents(ctx context.Context) error {
 	s.agents.Lock()
 	defer s.agents.Unlock()
 	var due []*liveAgent

@@ -45,6 +45,7 @@ func TestBearerAccepted(t *testing.T) {
 
 // RTR-15.
 func TestBearerRefused(t *testing.T) {
+	t.Parallel()
 	rt := newRouter(t)
 	now := rt.clock.Now().Unix()
 	base := map[string]any{
@@ -129,6 +130,7 @@ func TestAlgorithmsAreChosen(t *testing.T) {
 }
 
 func TestBearerEndsWithItsToken(t *testing.T) {
+	t.Parallel()
 	rt := newRouter(t)
 	b := rt.browser()
 	token := rt.idp.token(nil, map[string]any{"exp": rt.clock.Now().Unix() + 2})
@@ -141,6 +143,7 @@ func TestBearerEndsWithItsToken(t *testing.T) {
 
 // RTR-16.
 func TestKeyFetchesAreFew(t *testing.T) {
+	t.Parallel()
 	rt := newRouter(t)
 	rt.browser().signIn()
 	forger, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -186,6 +189,7 @@ func TestKeyFetchesAreFew(t *testing.T) {
 // RTR-16: with the keys out of reach a session goes on, and a token that
 // cannot be checked is not called wrong.
 func TestKeysDown(t *testing.T) {
+	t.Parallel()
 	rt := newRouter(t)
 	b := rt.browser()
 	b.signIn()

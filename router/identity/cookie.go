@@ -17,7 +17,6 @@ type cookieNames struct {
 }
 
 const (
-	secretLength = 26 // of newSecret
 	lastLifetime = 400 * 24 * time.Hour
 )
 

@@ -88,17 +88,20 @@ func indexed(tx *store.Tx, bucket, key string) []string {
 	return ids
 }
 
-// sweepSessions writes down when sessions were last seen and ends those that
-// have expired.
-func (s *Service) sweepSessions(ctx context.Context) error {
+// seenSessions writes down when sessions were last seen, and ends those in
+// memory that have expired: they may have streams open.
+func (s *Service) seenSessions(ctx context.Context) error {
 	now := s.now()
-	seen := map[string]time.Time{} // by session id, where memory knows better than the disk
+	seen := map[string]time.Time{}
 	var due []*session
+	var expired []string
 	s.sessions.RLock()
 	for id, sess := range s.sessions.byID {
 		sess.mu.Lock()
-		seen[id] = sess.seen
-		if sess.seen.Sub(sess.record.LastSeen) >= seenInterval {
+		if s.expired(&sess.record, sess.seen, now) {
+			expired = append(expired, id)
+		} else if sess.seen.Sub(sess.record.LastSeen) >= seenInterval {
+			seen[id] = sess.seen
 			due = append(due, sess)
 		}
 		sess.mu.Unlock()
@@ -114,27 +117,49 @@ func (s *Service) sweepSessions(ctx context.Context) error {
 			sess.mu.Unlock()
 		}
 	}
-	var expired []string
-	err := s.db.View(ctx, func(tx *store.Tx) error {
-		for _, e := range tx.List(sessionBucket, "") {
-			var rec sessionRecord
-			if err := json.Unmarshal(e.Value, &rec); err != nil {
-				return err
+	return s.expire(ctx, expired)
+}
+
+// sweepSessions ends the sessions on disk that have expired, a part of them at
+// a time, by the first character of their ids.
+func (s *Service) sweepSessions(ctx context.Context) error {
+	for _, first := range secretAlphabet {
+		now := s.now()
+		var expired []string
+		err := s.db.View(ctx, func(tx *store.Tx) error {
+			for _, e := range tx.List(sessionBucket, string(first)) {
+				var rec sessionRecord
+				if err := json.Unmarshal(e.Value, &rec); err != nil {
+					return err
+				}
+				// Of an idle one in use, memory knows better than the disk.
+				if s.expired(&rec, rec.LastSeen, now) && !s.inMemory(rec.ID) {
+					expired = append(expired, rec.ID)
+				}
 			}
-			last, live := seen[rec.ID]
-			if !live {
-				last = rec.LastSeen
-			}
-			if s.expired(&rec, last, now) {
-				expired = append(expired, rec.ID)
-			}
+			return nil
+		})
+		if err == nil {
+			err = s.expire(ctx, expired)
 		}
-		return nil
-	})
-	if err != nil || len(expired) == 0 {
-		return err
+		if err != nil {
+			return err
+		}
 	}
-	return s.endSessions(ctx, "expired", func(*store.Tx) ([]string, error) { return expired, nil })
+	return nil
+}
+
+func (s *Service) inMemory(id string) bool {
+	s.sessions.RLock()
+	defer s.sessions.RUnlock()
+	return s.sessions.byID[id] != nil
+}
+
+func (s *Service) expire(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.endSessions(ctx, "expired", func(*store.Tx) ([]string, error) { return ids, nil })
 }
 
 // putSeen takes no session's lock: a holder of one may be waiting for the

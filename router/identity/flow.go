@@ -75,8 +75,11 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 	f := signInFlow{newSecret(), newSecret(), oauth2.GenerateVerifier(), next, flow, s.now().UTC()}
 	name := s.flowCookie(f.State)
 	sealed, err := s.flows.Encode(name, f)
-	if err != nil {
-		return err
+	if err != nil { // a next that is too long once it is written as JSON
+		f.Next = "/"
+		if sealed, err = s.flows.Encode(name, f); err != nil {
+			return err
+		}
 	}
 	if old := cookiesWith(r.Header["Cookie"], s.consoleNames.flow+"_"); len(old) >= flowsAtOnce {
 		for _, n := range old {

@@ -132,6 +132,46 @@ func TestCallbackReplayed(t *testing.T) {
 	}
 }
 
+// A code that another browser got is of no use here: its verifier is there.
+func TestCodeInjected(t *testing.T) {
+	rt := newRouter(t)
+	mallory, alice := rt.browser(), rt.browser()
+	hers := mustURL(alice.until(consoleURL+"/hux/auth/sign-in", "/hux/auth/callback"))
+	his := mustURL(mallory.until(consoleURL+"/hux/auth/sign-in", "/hux/auth/callback"))
+	q := hers.Query()
+	q.Set("code", his.Query().Get("code"))
+	hers.RawQuery = q.Encode()
+	if a := alice.get(hers.String()); a.StatusCode != 400 {
+		t.Errorf("%d", a.StatusCode)
+	}
+}
+
+func TestLongNext(t *testing.T) {
+	rt := newRouter(t)
+	for _, next := range []string{"/who?" + strings.Repeat("a", 1000), "/who?" + strings.Repeat("&", 1000)} {
+		a := rt.browser().get(consoleURL + "/hux/auth/sign-in?next=" + url.QueryEscape(next))
+		if a.StatusCode != 200 {
+			t.Errorf("%d at %s", a.StatusCode, a.Request.URL.Path)
+		}
+	}
+}
+
+func TestRateLimitedByUser(t *testing.T) {
+	t.Parallel()
+	rt := newRouter(t)
+	last := 0
+	for range 40 {
+		if last = rt.browser().status(consoleURL + "/hux/auth/sign-in?next=/who"); last != 200 {
+			break
+		}
+	}
+	if last != 429 {
+		t.Errorf("forty sign-ins of one user: %d", last)
+	}
+	rt.idp.set(func(p *idp) { p.subject = "s-bob" })
+	rt.browser().signIn()
+}
+
 func TestFlowExpires(t *testing.T) {
 	rt := newRouter(t)
 	b := rt.browser()

@@ -127,6 +127,7 @@ func TestOneOrigin(t *testing.T) {
 
 // RTR-5.
 func TestOpenRedirect(t *testing.T) {
+	t.Parallel()
 	rt := newRouter(t)
 	for _, next := range hostileNext {
 		rt.clock.Advance(10 * time.Second) // for the rate limits

@@ -219,34 +219,40 @@ func secretHash(secret string) string {
 // newSecret is a random text of at least 128 bits.
 func newSecret() string { return rand.Text() }
 
+// What crypto/rand.Text makes its texts of.
+const (
+	secretLength   = 26
+	secretAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+)
+
 // Run looks for the provider until it is found, writes down what sessions and
 // agents were last seen, and clears away what has expired, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.provider.discover(ctx, s.log) })
-	tick := time.NewTicker(sweepInterval)
+	defer wg.Wait()
+	tick := time.NewTicker(seenTurn)
 	defer tick.Stop()
-	for ctx.Err() == nil {
+	for turn := 0; ; turn++ {
+		last := ctx.Err() != nil
+		// What was seen in the last turn must still be written.
+		writing := context.WithoutCancel(ctx)
+		err := errors.Join(s.seenSessions(writing), s.seenAgents(writing))
+		if turn%sweepTurns == 0 {
+			err = errors.Join(err, s.sweepSessions(writing), s.sweepCodes(writing), s.sweepLogouts(writing))
+		}
+		if err != nil {
+			s.log.LogAttrs(ctx, slog.LevelError, "sessions were not swept", slog.Any("cause", err))
+		}
+		if last {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
 		}
-		// The last turn comes after ctx has ended and must still be written.
-		if err := s.sweep(context.WithoutCancel(ctx)); err != nil {
-			s.log.LogAttrs(ctx, slog.LevelError, "sessions were not swept", slog.Any("cause", err))
-		}
 	}
-	wg.Wait()
-	return nil
 }
-
-// sweep is one turn of Run.
-func (s *Service) sweep(ctx context.Context) error {
-	return errors.Join(s.sweepSessions(ctx), s.usedAgents(ctx), s.sweepCodes(ctx), s.sweepLogouts(ctx))
-}
-
-// Ready reports whether the provider was found, so that people can sign in.
-func (s *Service) Ready() bool { return s.provider.current.Load() != nil }
 
 // ProviderFound reports whether the sign-in provider has been found since the
 // start: without it nobody new gets in.

@@ -24,8 +24,9 @@ const (
 )
 
 const (
-	seenInterval  = time.Minute      // how exactly "last seen" is kept on disk
-	sweepInterval = 30 * time.Second // how soon what has expired is cleared away
+	seenInterval = time.Minute      // how exactly "last seen" is kept on disk
+	seenTurn     = 30 * time.Second // between two looks at what is due for that
+	sweepTurns   = 20               // such turns between two sweeps of the disk
 )
 
 // sessionRecord is a session on disk.

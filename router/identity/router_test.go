@@ -125,7 +125,7 @@ func (rt *router) restartUnfound() { rt.t.Helper(); rt.close(); rt.open() }
 // findProvider waits until signing in works.
 func (rt *router) findProvider() {
 	rt.t.Helper()
-	eventually(rt.t, rt.ProviderFound)
+	eventually(rt.t, rt.Ready)
 }
 
 func (rt *router) serve(w http.ResponseWriter, r *http.Request) {

@@ -254,6 +254,6 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// ProviderFound reports whether the sign-in provider has been found since the
+// Ready reports whether the sign-in provider has been found since the
 // start: without it nobody new gets in.
-func (s *Service) ProviderFound() bool { return s.provider.current.Load() != nil }
+func (s *Service) Ready() bool { return s.provider.current.Load() != nil }

@@ -35,6 +35,7 @@ type exchange struct {
 	status    int      // of the answer; 0 until there is one
 
 	reverse httputil.ReverseProxy
+	values  struct{ addr, user, cookies [1]string } // of headers, kept here to save an allocation each
 }
 
 // admit decides whether the request may pass.

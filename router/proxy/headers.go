@@ -85,16 +85,18 @@ func (x *exchange) setHeaders(in, out http.Header) {
 		}
 	}
 	if x.target.ClientAddr.IsValid() {
-		addr := []string{x.target.ClientAddr.Unmap().String()}
-		out["X-Forwarded-For"] = addr
-		out["X-Real-Ip"] = addr
+		x.values.addr[0] = x.target.ClientAddr.Unmap().String()
+		out["X-Forwarded-For"] = x.values.addr[:]
+		out["X-Real-Ip"] = x.values.addr[:]
 	}
 	out["X-Forwarded-Proto"] = p.forwardedProto
 	out["X-Forwarded-Host"] = p.forwardedHost
 	if cookies := x.slot.cookies.request(in["Cookie"], &x.foreign); cookies != "" {
-		out["Cookie"] = []string{cookies}
+		x.values.cookies[0] = cookies
+		out["Cookie"] = x.values.cookies[:]
 	}
-	out[p.identityHeader] = []string{string(x.target.User)}
+	x.values.user[0] = string(x.target.User)
+	out[p.identityHeader] = x.values.user[:]
 }
 
 // cleanAnswer takes from an upstream's answer what is not its to say: about

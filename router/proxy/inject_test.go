@@ -260,6 +260,18 @@ func TestInjectPolicies(t *testing.T) { // RTR-13
 			t.Errorf("%s: reports %q", name, resp.Header.Get("Content-Security-Policy-Report-Only"))
 		}
 	}
+	// A policy far down in a long head, and a head that is too far down.
+	meta := `<meta http-equiv=Content-Security-Policy content="frame-src 'self'">`
+	framed := `<meta http-equiv=Content-Security-Policy content="frame-src 'self' ` + console + `">`
+	comment := "<!--" + strings.Repeat("c", 100_000) + "-->"
+	s.headers, s.body = nil, "<head>"+comment+meta+"</head>"+comment+comment
+	if _, got := do(t, c, "GET", r.URL+"/", nil); got != "<head>"+plain+comment+framed+"</head>"+comment+comment {
+		t.Errorf("a long head: %.300q", got)
+	}
+	s.body = "<!doctype html>" + comment + comment + comment + "<head>"
+	if _, got := do(t, c, "GET", r.URL+"/", nil); got != "<!doctype html>"+comment+comment+plain+comment+"<head>" {
+		t.Errorf("a late head: %.300q", got)
+	}
 	// UTF-16 with a policy in the page, in a long page.
 	long := strings.Repeat("é😀", 30_000)
 	s.headers = []string{"Content-Type: text/html; charset=utf-16"}

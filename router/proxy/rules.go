@@ -57,7 +57,9 @@ type Landmark struct {
 	Why      string   `json:"why"`
 }
 
-// Deny refuses paths, for some methods or for all.
+// Deny refuses paths, for some methods or for all. GET stands for HEAD too.
+// Its paths are written as in Allow, in lower case, and match any case, any
+// encoding and a slash at the end.
 type Deny struct {
 	Methods []string `json:"methods"` // empty: every method
 	Paths   []string `json:"paths"`
@@ -189,7 +191,7 @@ func (r *Rules) addDeny(d *Deny) error {
 		if p != strings.ToLower(p) {
 			return fmt.Errorf("path %q: denied paths are written in lower case and match any", p)
 		}
-		if err := r.deny.add(p, entry{methods: d.Methods, deny: d}); err != nil {
+		if err := r.deny.add(p, entry{methods: withHead(d.Methods), deny: d}); err != nil {
 			return err
 		}
 	}
@@ -242,16 +244,20 @@ func (r *Rules) addAllow(a *Allow) error {
 			return fmt.Errorf("body member %q: in is empty", name)
 		}
 	}
-	methods := slices.Clone(a.Methods)
-	if slices.Contains(methods, http.MethodGet) && !slices.Contains(methods, http.MethodHead) {
-		methods = append(methods, http.MethodHead)
-	}
 	for _, p := range a.Paths {
-		if err := r.allow.add(p, entry{methods: methods, allow: a}); err != nil {
+		if err := r.allow.add(p, entry{methods: withHead(a.Methods), allow: a}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// withHead adds HEAD to methods with GET.
+func withHead(methods []string) []string {
+	if slices.Contains(methods, http.MethodGet) && !slices.Contains(methods, http.MethodHead) {
+		return append(slices.Clone(methods), http.MethodHead)
+	}
+	return methods
 }
 
 func checkMethods(methods []string) error {

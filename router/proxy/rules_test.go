@@ -89,3 +89,38 @@ func TestLoadRulesNamesTheEntry(t *testing.T) {
 		}
 	}
 }
+
+func TestDenyBeatsAllow(t *testing.T) {
+	r, err := LoadRules(strings.NewReader(`{"format":1,"upstream":{"name":"x"},
+		"deny":[{"methods":["GET"],"paths":["/a/{x}/secret","/b/*"],"reason":"x"}],
+		"allow":[{"methods":["GET","POST"],"paths":["/*"]},{"methods":["GET"],"paths":["/b/c"]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/a/1/secret", "/A/1/Secret/", "/a/%31/%73ecret", "/b/c", "/b/", "/B/c/d"} {
+		for _, method := range []string{"GET", "HEAD"} {
+			if d := r.decide(method, path); d.deny == nil {
+				t.Errorf("%s %s is not denied", method, path)
+			}
+		}
+		if d := r.decide("POST", path); d.allow == nil {
+			t.Errorf("POST %s is denied", path)
+		}
+	}
+	for _, path := range []string{"/", "/b", "/a/secret", "/a/1/2/secret"} {
+		if d := r.decide("GET", path); d.allow == nil {
+			t.Errorf("%s is denied", path)
+		}
+	}
+}
+
+func TestLoggable(t *testing.T) {
+	for path, want := range map[string]string{
+		"/api/new": "/api/new", "/a/0a1b2c3d": "/a/0a1b2c3d", "/share/0123456789abcdef0123456789abcdef": "-",
+		"/a@b.c": "-", "/a%20b": "-", "/" + strings.Repeat("a/", 60): "-",
+	} {
+		if got := loggable(path); got != want {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}

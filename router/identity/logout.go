@@ -89,23 +89,6 @@ func (s *Service) afterSignOut(idToken string) string {
 	return u.String()
 }
 
-// SignOutOrigins are the origins that the sign-out form leads over. A page
-// that holds it needs them in form-action, which browsers apply to redirects
-// too, and must not send Referrer-Policy no-referrer, which turns the Origin
-// of its form into null.
-func (s *Service) SignOutOrigins() []string {
-	origins := []string{origin(s.console)}
-	if s.chat != nil {
-		origins = append(origins, origin(s.chat))
-	}
-	if e := s.provider.current.Load(); e != nil {
-		if u, err := url.Parse(e.endSession); err == nil && u.Host != "" {
-			origins = append(origins, origin(u))
-		}
-	}
-	return origins
-}
-
 // end (chat) clears this host's part of a session that signOut has ended. A
 // session that is still alive stays: nobody is signed out by a link.
 func (s *Service) end(w http.ResponseWriter, r *http.Request) error {

@@ -23,8 +23,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
  */
 
 /**
- * Starts it all. hux has a pool of two slots; tokens of hux-worker and of hux
- * itself are good as bearer tokens.
+ * Starts it all. hux has a pool of two slots, and takes bearer tokens of
+ * hux-worker and of its own client.
  *
  * @param {(text: string) => void} say
  * @returns {Promise<Setup>}
@@ -128,7 +128,7 @@ export async function ask(context, url) {
  *
  * @param {import('playwright-core').BrowserContext} context
  * @param {string} url
- * @returns {Promise<{ended: () => boolean, close: () => void}>} once its first bytes are there
+ * @returns {Promise<{ended: () => boolean, close: () => void}>} once its answer has begun
  */
 export async function openStream(context, url) {
   const target = new URL(url);
@@ -137,9 +137,10 @@ export async function openStream(context, url) {
     let ended = false;
     const req = http.get({ host: '127.0.0.1', port: target.port, path: target.pathname, headers, agent: false }, (res) => {
       if (res.statusCode !== 200) reject(new Error(`${url}: ${res.statusCode}`));
-      res.once('data', () => resolve({ ended: () => ended, close: () => req.destroy() }));
       res.on('error', () => {}); // a stream that is cut ends like any other
       res.on('close', () => { ended = true; });
+      res.resume();
+      resolve({ ended: () => ended, close: () => req.destroy() });
     });
     req.on('error', reject);
   });

@@ -77,7 +77,9 @@ func New(c *config.Config, o Options) (*Server, error) {
 		registry: prometheus.NewRegistry(),
 	}
 	for _, name := range s.flags.Unknown {
-		s.warnings = append(s.warnings, fmt.Sprintf("flag %s is not in the registry and is ignored", name))
+		warning := fmt.Sprintf("flag %s is not in the registry and is ignored", name)
+		slog.Warn(warning)
+		s.warnings = append(s.warnings, warning)
 	}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.rules, err = loadRules(c.RulesFile); err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,14 +104,25 @@ func (a *answer) want(t testing.TB, status int, code string) {
 // do sends a request and reads the answer. Header lines are "Name: value".
 func (b *browser) do(t testing.TB, method, target string, body io.Reader, header ...string) *answer {
 	t.Helper()
-	res := b.open(t, context.Background(), method, target, body, header...)
-	defer res.Body.Close()
-	read, err := io.ReadAll(res.Body)
+	a, err := b.read(b.try(t, context.Background(), method, target, body, header...))
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, target, err)
 	}
-	return &answer{res, string(read)}
+	return a
 }
+
+// read reads an answer to its end.
+func (b *browser) read(res *http.Response, err error) (*answer, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return &answer{res, string(body)}, err
+}
+
+// navigation is what a browser says of a click on a link.
+var navigation = []string{"Accept: text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Sec-Fetch-Site: none"}
 
 // open sends a request and leaves the body to read.
 func (b *browser) open(t testing.TB, ctx context.Context, method, target string, body io.Reader, header ...string) *http.Response {
@@ -149,9 +162,7 @@ func (b *browser) try(t testing.TB, ctx context.Context, method, target string, 
 // visit goes to a page, as a click on a link does.
 func (b *browser) visit(t testing.TB, target string, header ...string) *answer {
 	t.Helper()
-	return b.do(t, http.MethodGet, target, nil, append([]string{
-		"Accept: text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Sec-Fetch-Site: none",
-	}, header...)...)
+	return b.do(t, http.MethodGet, target, nil, append(slices.Clone(navigation), header...)...)
 }
 
 // fetch is what a script on the page of the target's own origin does.
@@ -179,31 +190,46 @@ func originOf(t testing.TB, target string) string {
 // provider's sign-in form if it shows one, and gives every step.
 func (b *browser) follow(t testing.TB, target, name string) []*answer {
 	t.Helper()
+	steps, err := b.walk(t, target, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return steps
+}
+
+// walk is follow for whom an error is no surprise.
+func (b *browser) walk(t testing.TB, target, name string) ([]*answer, error) {
+	t.Helper()
 	var steps []*answer
 	for range 12 {
-		a := b.visit(t, target)
+		a, err := b.read(b.try(t, context.Background(), http.MethodGet, target, nil, navigation...))
+		if err != nil {
+			return steps, err
+		}
 		steps = append(steps, a)
 		at := a.Request.URL
 		if a.StatusCode == http.StatusOK && at.Host == "sso.hux.test" && strings.Contains(a.body, `name="password"`) {
 			if name == "" {
-				return steps
+				return steps, nil
 			}
 			form := url.Values{"username": {name}, "password": {name}}
-			a = b.do(t, http.MethodPost, target, strings.NewReader(form.Encode()),
-				"Content-Type: application/x-www-form-urlencoded", "Origin: "+issuer, "Sec-Fetch-Site: same-origin")
+			a, err = b.read(b.try(t, context.Background(), http.MethodPost, target, strings.NewReader(form.Encode()),
+				"Content-Type: application/x-www-form-urlencoded", "Origin: "+issuer, "Sec-Fetch-Site: same-origin"))
+			if err != nil {
+				return steps, err
+			}
 			steps = append(steps, a)
 		}
 		if a.StatusCode/100 != 3 {
-			return steps
+			return steps, nil
 		}
 		next, err := at.Parse(a.Header.Get("Location"))
 		if err != nil {
-			t.Fatal(err)
+			return steps, err
 		}
 		target = next.String()
 	}
-	t.Fatalf("redirects without end from %s", target)
-	return nil
+	return steps, fmt.Errorf("redirects without end: %s", target)
 }
 
 // signIn signs somebody in by going to a page of the chat, and ends there.
@@ -285,7 +311,7 @@ func bearer(token string) string { return "Authorization: Bearer " + token }
 func (h *router) dialTLS(t testing.TB, proto string) *tls.Conn {
 	t.Helper()
 	alpn := map[string]string{"h1": "http/1.1", "h2": "h2"}[proto]
-	c, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", h.addr, &tls.Config{
+	c, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", h.addr.get(), &tls.Config{
 		RootCAs: authority.pool, ServerName: "chat.hux.test", NextProtos: []string{alpn},
 	})
 	if err != nil {

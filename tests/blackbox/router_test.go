@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ type router struct {
 	env      []string
 
 	cmd    *exec.Cmd
-	addr   string
+	addr   address
 	log    *logBuffer
 	exited chan error
 }
@@ -62,9 +63,10 @@ type setup struct {
 	config  map[string]any // over the usual settings; nil takes one away
 	env     []string
 	people  []demo.Person
-	plain   bool // no TLS: a proxy in front would end it
-	waiting bool // don't wait for the provider
-	down    bool // the provider is down at first
+	plain   bool          // no TLS: a proxy in front would end it
+	waiting bool          // don't wait for the provider
+	down    bool          // the provider is down at first
+	access  time.Duration // lifetime of access tokens; 0 for the provider's default
 }
 
 type slot struct {
@@ -127,8 +129,8 @@ func prepare(t testing.TB, s setup) *router {
 			{ID: "hux-cli", Audience: []string{"hux"}},
 			{ID: "other", Secret: rand.Text(), RedirectURIs: []string{"https://other.hux.test/callback"}},
 		},
-		TokenClient: "hux-cli",
-		HTTP:        &http.Client{Transport: h.transport("h1"), Timeout: 5 * time.Second},
+		TokenClient: "hux-cli", AccessLifetime: s.access,
+		HTTP: &http.Client{Transport: h.transport("h1"), Timeout: 5 * time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -229,11 +231,11 @@ func (h *router) launch(t testing.TB) {
 			return true
 		default:
 		}
-		h.addr = h.log.listening(before)
-		if h.addr == "" {
+		h.addr.set(h.log.listening(before))
+		if h.addr.get() == "" {
 			return false
 		}
-		c, err := net.Dial("tcp", h.addr)
+		c, err := net.Dial("tcp", h.addr.get())
 		if err != nil {
 			return false
 		}
@@ -366,9 +368,19 @@ func (h *router) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	case host == "sso.hux.test":
 		addr = h.sso.Listener.Addr().String()
 	case port == "443" || strings.HasSuffix(host, ".hux.test"):
-		addr = h.addr
+		addr = h.addr.get()
 	}
 	return (&net.Dialer{}).DialContext(ctx, network, addr)
+}
+
+// address changes when the router starts again.
+type address struct{ v atomic.Value }
+
+func (a *address) set(addr string) { a.v.Store(addr) }
+
+func (a *address) get() string {
+	addr, _ := a.v.Load().(string)
+	return addr
 }
 
 // metric reads the sum of a metric's series whose text contains all labels.

@@ -62,7 +62,6 @@ func TestRTR24_SignedOut(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up}}})
-	navigation := []string{"Accept: text/html", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}
 	protocols(t, func(t *testing.T, proto string) {
 		for _, c := range []struct {
 			name, method, url string

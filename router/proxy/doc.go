@@ -3,6 +3,6 @@
 // rules file allows, sets the identity header that the upstream trusts, keeps
 // the cookies of tenants apart and puts the bridge into pages.
 //
-// The order of a request is in Proxy.Serve: target, method, rule, origin,
-// body, slot, transport, answer.
+// The order of a request is in Proxy.Serve: method, target, rule, origin,
+// slot, body, transport, answer.
 package proxy

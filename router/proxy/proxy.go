@@ -27,12 +27,11 @@ type Target struct {
 	ClientAddr netip.Addr // the client as the router knows it; the zero Addr says nothing
 }
 
-// Options are what a Proxy is made from. The zero value of a field without a
-// default is no option.
+// Options are what a Proxy is made from. Only PublicURL is required.
 type Options struct {
 	Rules          *Rules        // default: DefaultRules
 	IdentityHeader string        // default: X-Hux-User
-	PublicURL      *url.URL      // where browsers see the web UI; required
+	PublicURL      *url.URL      // where browsers see the web UI
 	ConsoleURL     *url.URL      // our pages, to be framed by the web UI; nil on one origin
 	Head           string        // HTML for the head of pages, ASCII, with NonceMarker in its tags
 	UploadLimit    int64         // bytes of a request's body; default 32 MiB

@@ -87,7 +87,7 @@ func (x *exchange) measure(limit int64) error {
 	n, err := io.CopyN(&start, body, memoryBody)
 	x.upload.reader = &start
 	if err == nil {
-		f, ferr := os.CreateTemp("", "hux-upload-")
+		f, ferr := os.CreateTemp(x.proxy.tempDir, "hux-upload-")
 		if ferr != nil {
 			return ferr
 		}

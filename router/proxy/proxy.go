@@ -36,6 +36,7 @@ type Options struct {
 	Head           string        // HTML for the head of pages, ASCII, with NonceMarker in its tags
 	UploadLimit    int64         // bytes of a request's body; default 32 MiB
 	HeaderTimeout  time.Duration // until an answer's headers; default 60 s. Slow rules have 15 minutes
+	TempDir        string        // for long bodies of unknown length; default os.TempDir
 	MaxStreams     int           // requests under way per slot; default 120
 
 	Registry    prometheus.Registerer                                // may be nil
@@ -57,6 +58,7 @@ type Proxy struct {
 	head           []string // the snippet, cut at its markers
 	plainHead      string
 	uploadLimit    int64
+	tempDir        string
 	headerTimeout  time.Duration
 	maxInFlight    int64
 	onDown         func(string)
@@ -97,6 +99,7 @@ func New(o Options) (*Proxy, error) {
 		head:           strings.Split(o.Head, NonceMarker),
 		plainHead:      strings.ReplaceAll(o.Head, NonceMarker, ""),
 		uploadLimit:    o.UploadLimit,
+		tempDir:        o.TempDir,
 		headerTimeout:  o.HeaderTimeout,
 		maxInFlight:    int64(o.MaxStreams),
 		onDown:         o.OnDown,

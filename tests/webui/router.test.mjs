@@ -8,7 +8,7 @@ import { mkdirSync } from 'node:fs';
 import { after, before, beforeEach, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launchChromium } from '../lib/chromium.mjs';
-import { startHux, until } from '../lib/hux.mjs';
+import { request, startHux, until } from '../lib/hux.mjs';
 import { startGateway } from './gateway.mjs';
 import { startProvider } from './provider.mjs';
 import { prepareWebUI, startWebUI } from './webui.mjs';
@@ -38,7 +38,7 @@ const errors = [];
 before(async () => {
   mkdirSync(screenshots, { recursive: true });
   webui = prepareWebUI();
-  provider = await startProvider({ clientID: 'hux', clientSecret, people: { alice: [], bob: [] } });
+  provider = await startProvider({ clientID: 'hux', clientSecret, people: { alice: [], bob: [], olga: ['hux-operator'] } });
   for (const name of ['one', 'two']) {
     const key = `gateway-key-of-slot-${name}`;
     const gateway = await startGateway({ key });
@@ -127,6 +127,10 @@ async function send(/** @type {import('playwright-core').Page} */ tab, /** @type
 /** Answers of the agent as the page shows them. */
 const answers = (/** @type {import('playwright-core').Page} */ tab) => tab.locator('.assistant-turn').allInnerTexts();
 
+/** Waits until the last answer matches: the page draws it anew when the turn is over. */
+const answered = (/** @type {import('playwright-core').Page} */ tab, /** @type {RegExp} */ wanted) =>
+  until(async () => wanted.test((await answers(tab)).at(-1) ?? ''), { what: `the answer ${wanted}` });
+
 const call = (/** @type {import('playwright-core').Page} */ tab, /** @type {string} */ path, /** @type {object | undefined} */ body = undefined) =>
   tab.evaluate(async ({ path: url, body: json }) => {
     const answer = await fetch(url, json === undefined ? {} : { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(json) });
@@ -164,7 +168,7 @@ test('an answer is seen word by word', async () => {
   assert.equal(await page.evaluate(() => S.busy), true);
   run.complete();
   await idle(page);
-  assert.match((await answers(page)).at(-1) ?? '', /The tide rises at noon\. It falls again at dusk\./);
+  await answered(page, /The tide rises at noon\. It falls again at dusk\./);
   assert.equal(await page.locator('#sessionList .session-item').count(), 1);
   await page.screenshot({ path: `${screenshots}/chat.png` });
   assert.deepEqual(errors, []);
@@ -176,6 +180,7 @@ test('a tool call is shown and a command is approved', async () => {
   const choice = run.ask('rm -rf build', 'deletes files');
   await page.locator('#approvalCard.visible').waitFor();
   assert.match(await page.locator('#approvalCmd').innerText(), /rm -rf build/);
+  await page.locator('#approvalBtnOnce').hover(); // the card has come to rest
   await page.screenshot({ path: `${screenshots}/approval.png` });
   await page.locator('#approvalBtnOnce').click();
   assert.equal(await soon(choice, 'the choice'), 'once');
@@ -183,7 +188,7 @@ test('a tool call is shown and a command is approved', async () => {
   run.say('Done.');
   run.complete();
   await idle(page);
-  assert.match((await answers(page)).at(-1) ?? '', /Done\./);
+  await answered(page, /Done\./);
   assert.deepEqual(errors, []);
 });
 
@@ -301,6 +306,35 @@ test('the identity is ours and the cookie stays here', async () => {
   assert.ok(names.some((name) => name.endsWith('hws_one') || name.endsWith('hws_two')), names.join());
 });
 
+test('no body becomes a request of its own', async () => {
+  const cookie = (await context.cookies(hux.chat)).map((c) => `${c.name}=${c.value}`).join('; ');
+  const body = 'GET /api/projects?smuggled=1 HTTP/1.1\r\nHost: x\r\nX-Hux-User: usr_other\r\n\r\n';
+  /** @type {Record<string, string>[]} */
+  const variants = [{}, { Connection: 'Upgrade', Upgrade: 'x' }];
+  for (const upgrade of variants) {
+    for (const [method, path] of [['GET', '/health'], ['GET', '/api/settings'], ['POST', '/api/upload'], ['POST', '/api/session/new'], ['DELETE', '/api/prompts']]) {
+      const headers = { Cookie: cookie, Origin: hux.chat, 'Content-Length': String(body.length), ...upgrade };
+      const { status } = await request(hux.chat + path, { method, headers, body });
+      assert.ok(status >= 400, `${method} ${path}: ${status}`);
+    }
+  }
+  await call(page, '/api/projects');
+  for (const { slot } of slots) assert.ok(!slot.log().includes('smuggled'));
+});
+
+test('the self-check finds nothing amiss with the pinned version', async () => {
+  const other = await newContext();
+  const tab = await other.newPage();
+  await tab.goto(`${hux.console}/hux/api/ui/`);
+  await tab.getByRole('link', { name: 'olga' }).click();
+  await tab.waitForURL((url) => url.origin === hux.console);
+  await until(() => /"self-check done","slots":2/.test(hux.log()), { what: 'the self-check' });
+  const answer = await call(tab, '/hux/api/status');
+  assert.equal(answer.status, 200, answer.text);
+  assert.deepEqual(JSON.parse(answer.text).findings, []);
+  await other.close();
+});
+
 test('the bridge has its button and its panel in the theme, light and dark', async () => {
   const button = page.locator('.hux-button');
   for (const theme of ['dark', 'light']) {
@@ -371,6 +405,7 @@ test('signed out, a page under the service worker leads to sign-in', async () =>
   await booted(tab);
   assert.ok(await tab.evaluate(() => navigator.serviceWorker.controller !== null));
   // As when the session has ended: the worker is still there, and asks for the page with fetch.
+  await tab.goto('about:blank');
   await other.clearCookies();
   await tab.goto(`${hux.chat}/session/somewhere`);
   assert.ok(tab.url().startsWith(provider.issuer), `the provider's page, not ${tab.url()}`);

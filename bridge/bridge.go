@@ -15,6 +15,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"bstein.dev/hux/hux/api"
 )
 
 //go:embed inject pages
@@ -95,24 +97,11 @@ func Head(console *url.URL) string {
 	var b strings.Builder
 	err := head.Execute(&b, map[string]string{
 		"Assets":  Prefix + Version + "/inject",
-		"Console": origin(console),
+		"Console": api.Origin(console),
 		"Version": Version,
 	})
 	if err != nil {
 		panic(err) // the template is constant and its data are strings
 	}
 	return b.String()
-}
-
-// origin is u's scheme, host and port, as a browser writes an origin.
-func origin(u *url.URL) string {
-	port := u.Port()
-	if port == "" || u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
-		host := u.Hostname()
-		if strings.Contains(host, ":") {
-			host = "[" + host + "]"
-		}
-		return u.Scheme + "://" + strings.ToLower(host)
-	}
-	return u.Scheme + "://" + strings.ToLower(u.Host)
 }

@@ -8,6 +8,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"bstein.dev/hux/hux/api"
 )
 
 // Page names one of our pages.
@@ -57,10 +59,10 @@ func NewPages(o PagesOptions) (*Pages, error) {
 	if o.ConsoleURL == nil {
 		o.ConsoleURL = o.ChatURL
 	}
-	p := &Pages{chat: origin(o.ChatURL), console: origin(o.ConsoleURL), templates: map[Page]*template.Template{}}
+	p := &Pages{chat: api.Origin(o.ChatURL), console: api.Origin(o.ConsoleURL), templates: map[Page]*template.Template{}}
 	forms := "'self' " + p.chat
 	for _, u := range o.SignOut {
-		forms += " " + origin(u)
+		forms += " " + api.Origin(u)
 	}
 	policy := "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"base-uri 'none'; form-action " + forms + "; frame-ancestors "

@@ -16,9 +16,11 @@ test('signing in for the chat signs in on the console too', async () => {
   assert.notEqual(provider, hux.chat);
   assert.notEqual(provider, hux.console);
   await picture(page, 'sign-in-provider');
-  await fillSignIn(page, 'alice');
-  await page.waitForURL(`${hux.chat}/**`);
-  assert.equal(page.url(), `${hux.chat}/session/abc?x=1`, 'the address that was asked for is kept');
+  const [landed] = await Promise.all([
+    page.waitForResponse((r) => r.request().isNavigationRequest() && r.status() === 200 && r.url().startsWith(hux.chat)),
+    fillSignIn(page, 'alice'),
+  ]);
+  assert.equal(landed.url(), `${hux.chat}/session/abc?x=1`, 'the address that was asked for is kept');
   await page.waitForSelector('header.app-titlebar');
   await picture(page, 'sign-in-chat');
 
@@ -51,8 +53,10 @@ test('the WebUI’s own sign-in addresses lead to ours', async () => {
   const context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(`${hux.chat}/login?next=/session/xyz`);
-  await fillSignIn(page, 'bob');
-  await page.waitForURL(`${hux.chat}/session/xyz`);
+  await Promise.all([
+    page.waitForResponse(`${hux.chat}/session/xyz`),
+    fillSignIn(page, 'bob'),
+  ]);
   await context.close();
 });
 

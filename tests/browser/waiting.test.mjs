@@ -53,6 +53,8 @@ test('a slot that is down shows a page that comes back by itself', async () => {
   const { hux } = running;
   const page = await signedIn(running, 'alice');
   const other = await signedIn(running, 'bob');
+  /** @type {Promise<import('playwright-core').Response>} */
+  let returned;
   await setSlot(hux, 'alice', false);
   try {
     const answer = await page.goto(`${hux.chat}/session/abc`);
@@ -60,6 +62,7 @@ test('a slot that is down shows a page that comes back by itself', async () => {
     await page.waitForSelector('[data-waiting="up"]');
     await page.waitForSelector('[data-progress]:has-text("Not yet")');
     await picture(page, 'slot-down');
+    returned = page.waitForResponse((r) => r.request().isNavigationRequest() && r.status() === 200, { timeout: 60_000 });
     const api = await page.evaluate(async () => {
       const refused = await fetch('/api/sessions');
       return { status: refused.status, type: refused.headers.get('content-type'), retry: refused.headers.get('retry-after') };
@@ -75,8 +78,9 @@ test('a slot that is down shows a page that comes back by itself', async () => {
   } finally {
     await setSlot(hux, 'alice', true);
   }
-  await page.waitForSelector('header.app-titlebar', { timeout: 60_000 });
-  assert.equal(page.url(), `${hux.chat}/session/abc`);
+  const back = await returned;
+  assert.equal(back.url(), `${hux.chat}/session/abc`, 'the same address as before');
+  await page.waitForSelector('header.app-titlebar');
   await page.context().close();
   await other.context().close();
 });

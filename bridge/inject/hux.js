@@ -238,6 +238,7 @@ class Panel {
  * Asks the router how things stand, now and then while the page is visible.
  *
  * @param {(state: State) => void} show
+ * @returns {() => void} asks at once
  */
 function watch(show) {
   let wait = POLL_EVERY;
@@ -262,6 +263,7 @@ function watch(show) {
   window.addEventListener('offline', guarded(() => show('offline')));
   document.addEventListener('visibilitychange', now);
   now();
+  return now;
 }
 
 /** @returns {Promise<State>} */
@@ -285,9 +287,12 @@ async function connection() {
 guarded(() => {
   const origin = document.querySelector('script[data-hux-console]')?.getAttribute('data-hux-console');
   if (!origin || !document.body || document.querySelector('.hux-button')) return;
-  const button = new Button(() => panel.toggle());
+  const button = new Button(() => {
+    panel.toggle();
+    look();
+  });
   const panel = new Panel(origin, button);
-  watch(guarded((state) => {
+  const look = watch(guarded((state) => {
     button.show(state);
     button.place();
   }));

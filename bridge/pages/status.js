@@ -26,7 +26,7 @@ follow('/hux/api/status', (state, /** @type {Status | undefined} */ status, refu
 function show(status) {
   fact('version', status.version);
   fact('provider', status.provider?.ready ? 'Ready' : 'Not reachable; who is signed in goes on');
-  fact('pool', `${status.pool?.free ?? 0} of ${status.pool?.total ?? 0}`);
+  fact('pool', status.pool?.total > 0 ? `${status.pool.free} of ${status.pool.total} in the pool` : 'No pool; every slot has fixed members');
   list('warnings', status.warnings ?? [], 'None.');
   list('findings', status.findings ?? [], 'Nothing is off.');
   const body = document.querySelector('[data-slots]');

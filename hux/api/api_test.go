@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,24 @@ func TestCapabilitiesEnableOnlyWhatIsServed(t *testing.T) {
 	for name, s := range c.Flags {
 		if !s.Listed || s.Enabled != (name == "hux.foundation") {
 			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+func TestOriginIsWhatBrowsersWrite(t *testing.T) {
+	for in, want := range map[string]string{
+		"https://chat.example.org":          "https://chat.example.org",
+		"HTTPS://Chat.Example.org:443/path": "https://chat.example.org",
+		"http://chat.example.org:443":       "http://chat.example.org:443",
+		"http://chat.hux.localhost:8080":    "http://chat.hux.localhost:8080",
+		"http://[::1]:80":                   "http://[::1]",
+	} {
+		u, err := url.Parse(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := api.Origin(u); got != want {
+			t.Errorf("%s is %s, want %s", in, got, want)
 		}
 	}
 }

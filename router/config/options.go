@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bstein.dev/hux/hux/api"
 )
 
 // Option is one setting: Key in the file, HUX_KEY in the environment (and
@@ -167,7 +169,7 @@ func parseBase(v string) (*url.URL, error) {
 	if (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, errors.New("must have a host and maybe a port, but no path, query or user")
 	}
-	return &url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}, nil
+	return url.Parse(api.Origin(u)) // without the scheme's own port, as Host headers are
 }
 
 func setPrefixes(c *Config, v string) error {

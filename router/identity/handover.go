@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -103,7 +104,7 @@ func (s *Service) start(w http.ResponseWriter, r *http.Request) error {
 		flow = newSecret()
 	}
 	s.chatNames.set(w, s.chatNames.flow, flow, flowLifetime)
-	redirect(w, origin(s.console)+"/hux/auth/sign-in?"+url.Values{
+	redirect(w, api.Origin(s.console)+"/hux/auth/sign-in?"+url.Values{
 		"flow": {secretHash(flow)}, "next": {CheckNext(next)},
 	}.Encode())
 	return nil
@@ -113,14 +114,14 @@ func (s *Service) start(w http.ResponseWriter, r *http.Request) error {
 // one-time code for it, if flow names that host's cookie.
 func (s *Service) deliver(w http.ResponseWriter, r *http.Request, session, flow, next string) error {
 	if flow == "" {
-		redirect(w, origin(s.console)+next)
+		redirect(w, api.Origin(s.console)+next)
 		return nil
 	}
 	code, err := s.putCode(r.Context(), codeRecord{For: forAccept, Flow: flow, Session: session, Next: next})
 	if err != nil {
 		return err
 	}
-	redirect(w, origin(s.chat)+"/hux/auth/accept?code="+code)
+	redirect(w, api.Origin(s.chat)+"/hux/auth/accept?code="+code)
 	return nil
 }
 
@@ -135,7 +136,7 @@ func (s *Service) accept(w http.ResponseWriter, r *http.Request) error {
 	}
 	flow, has := cookie(r.Header["Cookie"], s.chatNames.flow)
 	if !ok || !has || subtle.ConstantTimeCompare([]byte(secretHash(flow)), []byte(code.Flow)) != 1 {
-		redirect(w, origin(s.chat)+"/hux/auth/failed")
+		redirect(w, api.Origin(s.chat)+"/hux/auth/failed")
 		return nil
 	}
 	sess, err := s.byID(r.Context(), code.Session)
@@ -147,7 +148,7 @@ func (s *Service) accept(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if sess == nil {
-		redirect(w, origin(s.chat)+"/hux/auth/failed")
+		redirect(w, api.Origin(s.chat)+"/hux/auth/failed")
 		return nil
 	}
 	if before != sess { // else the cookie is right as it is; another tab was first
@@ -161,13 +162,13 @@ func (s *Service) accept(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if !ok {
-			redirect(w, origin(s.chat)+"/hux/auth/failed")
+			redirect(w, api.Origin(s.chat)+"/hux/auth/failed")
 			return nil
 		}
 		s.chatNames.set(w, s.chatNames.session, handle, s.o.AbsoluteLifetime)
 	}
 	s.signedIn(w, r, Chat, string(sess.record.User))
-	redirect(w, origin(s.chat)+CheckNext(code.Next))
+	redirect(w, api.Origin(s.chat)+CheckNext(code.Next))
 	return nil
 }
 

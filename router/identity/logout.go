@@ -52,7 +52,7 @@ func (s *Service) signOut(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		onward = origin(s.chat) + "/hux/auth/end?code=" + code
+		onward = api.Origin(s.chat) + "/hux/auth/end?code=" + code
 	}
 	w.Header().Set("Location", onward)
 	w.WriteHeader(http.StatusSeeOther)
@@ -62,11 +62,11 @@ func (s *Service) signOut(w http.ResponseWriter, r *http.Request) error {
 // fromConsole reports whether a browser sent r from a page of the console.
 func (s *Service) fromConsole(r *http.Request) bool {
 	from, site := r.Header["Origin"], r.Header["Sec-Fetch-Site"]
-	return len(from) == 1 && from[0] == origin(s.console) &&
+	return len(from) == 1 && from[0] == api.Origin(s.console) &&
 		(len(site) == 0 || (len(site) == 1 && site[0] == "same-origin"))
 }
 
-func (s *Service) signedOutURL() string { return origin(s.console) + "/hux/api/ui/signed-out" }
+func (s *Service) signedOutURL() string { return api.Origin(s.console) + "/hux/api/ui/signed-out" }
 
 // afterSignOut is the provider's sign-out (OpenID Connect RP-Initiated Logout
 // 1.0), or our own last page where there is none.

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
 )
 
 const (
@@ -150,9 +151,9 @@ func (p *provider) find(ctx context.Context) (*endpoints, error) {
 
 func (o *Options) consoleOrigin() string {
 	if o.ConsoleURL != nil {
-		return origin(o.ConsoleURL)
+		return api.Origin(o.ConsoleURL)
 	}
-	return origin(o.PublicURL)
+	return api.Origin(o.PublicURL)
 }
 
 // ready is what discovery found, or a sign_in_unavailable error.

@@ -172,15 +172,6 @@ func checkOrigin(u *url.URL) error {
 	return nil
 }
 
-// origin writes u as browsers write the Origin header.
-func origin(u *url.URL) string {
-	host := strings.ToLower(u.Host)
-	if port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]; port != "" {
-		host = strings.TrimSuffix(host, port)
-	}
-	return u.Scheme + "://" + host
-}
-
 func peerAddr(r *http.Request) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

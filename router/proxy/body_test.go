@@ -58,7 +58,7 @@ func TestBodyRule(t *testing.T) {
 }
 
 func TestClientsBrokenBody(t *testing.T) {
-	up := upstream(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	up := upstream(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 	p, err := proxy.New(proxy.Options{Rules: rules(t, testRules), PublicURL: mustURL(origin)})
 	if err != nil {
 		t.Fatal(err)

@@ -324,7 +324,7 @@ func newDiscard() *httptest.ResponseRecorder { return httptest.NewRecorder() }
 // transfer's panic.
 func serveSafely(p *proxy.Proxy, w http.ResponseWriter, r *http.Request, t proxy.Target) {
 	defer func() {
-		if v := recover(); v != nil && v != http.ErrAbortHandler {
+		if v := recover(); v != nil && v != any(http.ErrAbortHandler) {
 			panic(v)
 		}
 	}()

@@ -97,7 +97,7 @@ func TestHeadersThatStay(t *testing.T) {
 }
 
 func TestAnswersAreCleaned(t *testing.T) {
-	up := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+	up := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Link", "</x>; rel=preload")
 		w.WriteHeader(http.StatusEarlyHints)
 		h := w.Header()

@@ -205,7 +205,7 @@ func TestNotInjected(t *testing.T) { // RTR-11
 		"json": {"Content-Type: application/json"}, "download": {"Content-Disposition: attachment"},
 		"xhtml": {"Content-Type: application/xhtml+xml"}, "like html": {"Content-Type: text/html5"}, "no type": {"Content-Type: "},
 	} {
-		s.headers = append(headers, "ETag: x")
+		s.headers = append([]string{"ETag: x"}, headers...)
 		if resp, got := do(t, c, "GET", r.URL+"/", nil); got != page || resp.Header.Get("Etag") != "x" {
 			t.Errorf("%s: %q", name, got)
 		}

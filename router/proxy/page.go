@@ -126,7 +126,7 @@ func readMeta(tag []byte) (metaPolicy, bool) {
 		for i++; i < len(tag) && space(tag[i]); i++ {
 		}
 		start, end := i, i
-		value := tag[start:end]
+		var value []byte
 		if i < len(tag) && (tag[i] == '"' || tag[i] == '\'') {
 			n := bytes.IndexByte(tag[i+1:], tag[i])
 			if n < 0 {

@@ -92,7 +92,7 @@ func New(o Options) (*Proxy, error) {
 		rules:          o.Rules,
 		identityHeader: http.CanonicalHeaderKey(o.IdentityHeader),
 		identityFold:   string(fold),
-		origin:         originOf(o.PublicURL),
+		origin:         api.Origin(o.PublicURL),
 		host:           strings.ToLower(o.PublicURL.Host),
 		forwardedProto: []string{strings.ToLower(o.PublicURL.Scheme)},
 		forwardedHost:  []string{strings.ToLower(o.PublicURL.Host)},
@@ -111,7 +111,7 @@ func New(o Options) (*Proxy, error) {
 		p.rules = DefaultRules()
 	}
 	if o.ConsoleURL != nil {
-		if c := originOf(o.ConsoleURL); c != p.origin {
+		if c := api.Origin(o.ConsoleURL); c != p.origin {
 			p.consoleOrigin = c
 		}
 	}
@@ -130,17 +130,6 @@ func New(o Options) (*Proxy, error) {
 	var err error
 	p.metrics, err = newMetrics(p, o.Registry)
 	return p, err
-}
-
-// originOf is u's origin as a browser writes it.
-func originOf(u *url.URL) string {
-	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
-	if scheme == "http" {
-		host = strings.TrimSuffix(host, ":80")
-	} else if scheme == "https" {
-		host = strings.TrimSuffix(host, ":443")
-	}
-	return scheme + "://" + host
 }
 
 // Serve answers a request of a signed-in user for the web UI. The request is

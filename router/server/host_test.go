@@ -3,7 +3,6 @@ package server
 import (
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
 	"testing"
 
 	"bstein.dev/hux/router/config"
@@ -87,18 +86,6 @@ func TestNavigationIsTold(t *testing.T) {
 		}
 		if got := navigates(r); got != c.want {
 			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-func TestOriginOfIsWhatBrowsersWrite(t *testing.T) {
-	for in, want := range map[string]string{"https://chat.example.org": "https://chat.example.org", "http://chat.hux.localhost:8080": "http://chat.hux.localhost:8080"} {
-		u, err := url.Parse(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := originOf(u); got != want {
-			t.Errorf("%s is %s", in, got)
 		}
 	}
 }

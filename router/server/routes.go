@@ -174,7 +174,7 @@ func (s *Server) fence(r *http.Request, site identity.Site, id *identity.Identit
 	}
 	own := s.consoleOrigin()
 	if site == identity.Chat {
-		own = originOf(s.config.PublicURL)
+		own = api.Origin(s.config.PublicURL)
 	}
 	if o := r.Header["Origin"]; len(o) != 1 || o[0] != own || r.Header.Get("Sec-Fetch-Site") != "same-origin" {
 		return hux.Errorf(hux.CrossOrigin, "This is refused from another origin.")

@@ -111,13 +111,13 @@ func (s *Server) signedOut(w http.ResponseWriter, r *http.Request, site identity
 	if navigates(r) {
 		to := s.identity.StartURL(r.URL.RequestURI())
 		if site == identity.API {
-			to = originOf(s.config.PublicURL) + "/"
+			to = api.Origin(s.config.PublicURL) + "/"
 		}
 		w.Header().Set("Cache-Control", "no-store")
 		http.Redirect(w, r, to, http.StatusFound)
 		return nil
 	}
-	return hux.Errorf(hux.Unauthenticated, "Sign in first: open %s in a browser, or send a bearer token.", originOf(s.config.PublicURL))
+	return hux.Errorf(hux.Unauthenticated, "Sign in first: open %s in a browser, or send a bearer token.", api.Origin(s.config.PublicURL))
 }
 
 // navigates reports whether a person goes to a page, as opposed to a script,

@@ -274,13 +274,11 @@ func (s *Server) serveMetrics() (stop func(), err error) {
 	return func() { _ = server.Close() }, nil
 }
 
-func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
-
 func (s *Server) consoleOrigin() string {
 	if s.config.ConsoleURL == nil {
-		return originOf(s.config.PublicURL)
+		return api.Origin(s.config.PublicURL)
 	}
-	return originOf(s.config.ConsoleURL)
+	return api.Origin(s.config.ConsoleURL)
 }
 
 func newRequestID() string { return rand.Text()[:20] }

@@ -305,7 +305,7 @@ func (h *router) signIn2(t testing.TB, name string) *browser {
 	t.Helper()
 	b := h.browser(t, "h2")
 	b.follow(t, chatURL+"/", name)
-	if b.cookie(t, chatURL, "__Host-hux_chat") == "" {
+	if b.cookie(t, chatURL, "__Host-hux_c") == "" {
 		t.Fatalf("%s is not signed in", name)
 	}
 	return b

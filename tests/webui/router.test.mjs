@@ -1,7 +1,7 @@
 // The real WebUI through `hux serve`, in Chromium: two instances, two people, one stand-in gateway each. What counts
 // for "did not reach the WebUI" is the WebUI's own request log.
 /// <reference lib="dom" />
-/// <reference path="./page.d.ts" />
+/// <reference path="./webui.d.ts" />
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
@@ -10,8 +10,11 @@ import { fileURLToPath } from 'node:url';
 import { launchChromium } from '../lib/chromium.mjs';
 import { request, startHux, until } from '../lib/hux.mjs';
 import { startGateway } from './gateway.mjs';
+import { answered, answers, booted, call, idle, sessionOf, shown, soon } from './page.mjs';
 import { startProvider } from './provider.mjs';
 import { prepareWebUI, startWebUI } from './webui.mjs';
+
+/** @typedef {import('playwright-core').Page} Tab */
 
 const screenshots = fileURLToPath(new URL('screenshots', import.meta.url));
 const clientSecret = 'client-secret-of-the-webui-tests';
@@ -84,7 +87,7 @@ async function newContext(options = {}) {
 }
 
 /** Opens the chat and signs in; ends when the WebUI has booted. */
-async function signIn(/** @type {import('playwright-core').Page} */ tab, /** @type {string} */ name) {
+async function signIn(/** @type {Tab} */ tab, /** @type {string} */ name) {
   await tab.goto(`${hux.chat}/`);
   assert.ok(tab.url().startsWith(provider.issuer), `the provider's page, not ${tab.url()}`);
   await tab.getByRole('link', { name }).click();
@@ -97,45 +100,13 @@ async function signIn(/** @type {import('playwright-core').Page} */ tab, /** @ty
   return me;
 }
 
-const booted = (/** @type {import('playwright-core').Page} */ tab, timeout = 20_000) =>
-  tab.waitForFunction(() => typeof S !== 'undefined' && S._bootReady, null, { timeout });
-
-const idle = (/** @type {import('playwright-core').Page} */ tab) => tab.waitForFunction(() => !S.busy && !S.activeStreamId);
-
-const sessionOf = (/** @type {import('playwright-core').Page} */ tab) => tab.evaluate(() => S.session.session_id);
-
-/** Fails when the promise takes too long, so that a run which never starts is told as such. */
-const soon = (/** @type {Promise<any>} */ promise, /** @type {string} */ what) => {
-  /** @type {NodeJS.Timeout} */
-  let timer;
-  const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`${what}: not within 20 s`)), 20_000); });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-};
-
-/** Waits until the transcript shows a text. */
-const shown = (/** @type {import('playwright-core').Page} */ tab, /** @type {string} */ text) =>
-  tab.waitForFunction((wanted) => document.querySelector('#messages')?.textContent?.includes(wanted), text, { timeout: 20_000 });
-
 /** Sends a message; returns the run that it started, for the test to speak through. */
-async function send(/** @type {import('playwright-core').Page} */ tab, /** @type {string} */ who, /** @type {string} */ text) {
+async function send(/** @type {Tab} */ tab, /** @type {string} */ who, /** @type {string} */ text) {
   const run = of[who].gateway.take();
   await tab.locator('#msg').fill(text);
   await tab.locator('#msg').press('Enter');
   return /** @type {Promise<import('./gateway.mjs').Run>} */ (soon(run, `the run of "${text}"`));
 }
-
-/** Answers of the agent as the page shows them. */
-const answers = (/** @type {import('playwright-core').Page} */ tab) => tab.locator('.assistant-turn').allInnerTexts();
-
-/** Waits until the last answer matches: the page draws it anew when the turn is over. */
-const answered = (/** @type {import('playwright-core').Page} */ tab, /** @type {RegExp} */ wanted) =>
-  until(async () => wanted.test((await answers(tab)).at(-1) ?? ''), { what: `the answer ${wanted}` });
-
-const call = (/** @type {import('playwright-core').Page} */ tab, /** @type {string} */ path, /** @type {object | undefined} */ body = undefined) =>
-  tab.evaluate(async ({ path: url, body: json }) => {
-    const answer = await fetch(url, json === undefined ? {} : { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(json) });
-    return { status: answer.status, type: answer.headers.get('Content-Type') ?? '', text: await answer.text() };
-  }, { path, body });
 
 test('the shell boots with everything else denied, and no exception', async () => {
   /** @type {string[]} */

@@ -59,7 +59,7 @@ export async function startKeycloak({ consoleURL, internalURL, port, say = () =>
   const argv = ['start', '--optimized', '--import-realm', '--cache=local',
     '--http-enabled=true', '--http-host=127.0.0.1', `--http-port=${at}`,
     '--http-management-host=127.0.0.1', `--http-management-port=${management}`,
-    `--hostname=http://sso.localhost:${at}`, '--hostname-backchannel-dynamic=true'];
+    `--hostname=http://sso.localhost:${at}`];
   const env = {
     ...process.env,
     JAVA_HOME: java,

@@ -24,8 +24,7 @@ type codeRecord struct {
 	For     string    `json:"for"`               // forAccept or forEnd
 	Flow    string    `json:"flow,omitempty"`    // accept: hash of the flow cookie of the browser that asked
 	Session string    `json:"session,omitempty"` // accept: the session to hand over
-	Next    string    `json:"next,omitempty"`    // accept: where to on the chat host
-	Onward  []byte    `json:"onward,omitempty"`  // end: where to after it, sealed: the URL holds an ID token
+	Onward  []byte    `json:"onward"`            // where to after it, sealed: it holds an ID token, or a query that a person typed
 	Expires time.Time `json:"expires_at"`
 }
 
@@ -117,7 +116,7 @@ func (s *Service) deliver(w http.ResponseWriter, r *http.Request, session, flow,
 		redirect(w, api.Origin(s.console)+next)
 		return nil
 	}
-	code, err := s.putCode(r.Context(), codeRecord{For: forAccept, Flow: flow, Session: session, Next: next})
+	code, err := s.putCode(r.Context(), codeRecord{For: forAccept, Flow: flow, Session: session, Onward: s.sealed([]byte(next), codeBucket)})
 	if err != nil {
 		return err
 	}
@@ -168,7 +167,11 @@ func (s *Service) accept(w http.ResponseWriter, r *http.Request) error {
 		s.chatNames.set(w, s.chatNames.session, handle, s.o.AbsoluteLifetime)
 	}
 	s.signedIn(w, r, Chat, string(sess.record.User))
-	redirect(w, api.Origin(s.chat)+CheckNext(code.Next))
+	next, err := s.opened(code.Onward, codeBucket)
+	if err != nil {
+		return err
+	}
+	redirect(w, api.Origin(s.chat)+CheckNext(string(next)))
 	return nil
 }
 

@@ -75,6 +75,25 @@ test('what is no navigation is told 401 when signed out', async () => {
   }
 });
 
+// A worker that passes a navigation on makes Sec-Fetch-Dest "empty" of
+// "document", and keeps the Sec-Fetch-Site of the sign-in that led here.
+test('a page that the service worker fetches is a navigation like any other', async () => {
+  const { hux } = running;
+  const page = await signedIn(running, 'alice');
+  await page.evaluate(() => navigator.serviceWorker.ready);
+  const reloaded = await page.reload();
+  assert.ok(reloaded?.fromServiceWorker());
+  assert.equal(reloaded.status(), 200);
+  await page.waitForSelector('header.app-titlebar .hux-button');
+
+  await page.context().clearCookies();
+  await page.reload();
+  await fillSignIn(page, 'alice');
+  await page.waitForURL(`${hux.chat}/**`);
+  await page.waitForSelector('header.app-titlebar');
+  await page.context().close();
+});
+
 test('no sign-in page can be framed', async () => {
   const { hux, browser } = running;
   const page = await signedIn(running, 'alice');

@@ -93,6 +93,7 @@ test('the panel of an open page tells that the slot went down', async () => {
     await page.evaluate(() => fetch('/api/sessions')); // what notices it first
     const frame = await openPanel(page, hux.console);
     await frame.waitForSelector('[data-slot-state]:has-text("Not answering")', { timeout: 30_000 });
+    await page.waitForSelector('.hux-dot[data-state="slot-down"]', { timeout: 40_000 });
     await picture(page, 'panel-slot-down');
   } finally {
     await setSlot(hux, 'alice', true);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { request } from '../lib/hux.mjs';
-import { demo, fillSignIn, picture, signedIn, whoAmI } from './support.mjs';
+import { demo, fillSignIn, openPanel, picture, signedIn, whoAmI } from './support.mjs';
 
 const running = demo();
 
@@ -83,7 +83,7 @@ test('a page that the service worker fetches is a navigation like any other', as
   await page.evaluate(() => navigator.serviceWorker.ready);
   const reloaded = await page.reload();
   assert.ok(reloaded?.fromServiceWorker());
-  assert.equal(reloaded.status(), 200);
+  assert.equal(reloaded?.status(), 200);
   await page.waitForSelector('header.app-titlebar .hux-button');
 
   await page.context().clearCookies();
@@ -95,7 +95,7 @@ test('a page that the service worker fetches is a navigation like any other', as
 });
 
 test('no sign-in page can be framed', async () => {
-  const { hux, browser } = running;
+  const { hux } = running;
   const page = await signedIn(running, 'alice');
   for (const path of ['/hux/auth/sign-in?next=/', '/hux/api/ui/', '/hux/api/ui/sign-out', '/hux/api/ui/status']) {
     const framed = await request(hux.console + path, {
@@ -106,14 +106,18 @@ test('no sign-in page can be framed', async () => {
     assert.ok(refuses && framed.status !== 302, `${path} in a frame: ${framed.status}`);
   }
 
-  // Signed out, the panel in the frame offers a way at the top, and goes nowhere itself.
-  const fresh = await browser.newContext();
-  const other = await fresh.newPage();
-  await other.goto(`${hux.console}/hux/api/ui/panel`);
-  await other.waitForSelector('[data-signed-out]:not([hidden])');
-  assert.equal(await other.getAttribute('[data-signed-out] a', 'target'), '_top');
-  assert.equal(await other.isVisible('form[action="/hux/auth/sign-out"]'), false);
-  await picture(other, 'panel-signed-out');
-  await fresh.close();
+  // Signed out on the console alone, the panel offers a way at the top, and
+  // goes nowhere itself.
+  await page.context().clearCookies({ domain: 'console.hux.localhost' });
+  const frame = await openPanel(page, hux.console);
+  await frame.waitForSelector('[data-signed-out]:not([hidden])');
+  assert.equal(await frame.isVisible('form[action="/hux/auth/sign-out"]'), false);
+  await picture(page, 'panel-signed-out');
+  await frame.click('[data-signed-out] a');
+  await page.waitForSelector('.hux-panel', { state: 'detached' });
+  await page.waitForSelector('header.app-titlebar .hux-button');
+  assert.equal(new URL(page.url()).origin, hux.chat);
+  const back = await openPanel(page, hux.console);
+  assert.equal(await whoAmI(back), await whoAmI(page));
   await page.context().close();
 });

@@ -16,7 +16,7 @@ run: build ## build hux and start the demo
 	@exec bin/hux demo
 
 build: ## build bin/hux
-	@go build -o bin/hux ./router
+	@go build -buildvcs=auto -o bin/hux ./router
 
 check: fmt vet lint types ## formatting, vet, linter, types of the browser's scripts
 
@@ -35,7 +35,7 @@ $(LINTER):
 	@mv $(@D)/golangci-lint $@
 
 types: tests/node_modules
-	@cd tests && node_modules/.bin/tsc -p tsconfig.json
+	@cd tests && node_modules/.bin/tsc -p tsconfig.json && node_modules/.bin/tsc -p tsconfig.node.json
 
 tests/node_modules: tests/package-lock.json
 	@cd tests && npm ci --no-audit --no-fund && touch node_modules
@@ -49,15 +49,15 @@ test-go: ## Go tests, the black-box ones included, with the race detector
 	go test -race -count=1 ./...
 
 test-browser: build tests/node_modules ## the demo in Chromium
-	cd tests && node --test --test-concurrency=1 browser/
+	cd tests && node --test --test-concurrency=1 --test-timeout=240000 browser/*.test.mjs
 
 test-keycloak: build tests/node_modules ## hux with a real Keycloak
-	cd tests && node --test --test-concurrency=1 keycloak/
+	cd tests && node --test --test-concurrency=1 --test-timeout=240000 keycloak/*.test.mjs
 
 # Needs a checkout of the real WebUI; without one there is nothing to run.
 test-webui: build tests/node_modules ## hux with the real WebUI in HUX_WEBUI_DIR
 ifdef HUX_WEBUI_DIR
-	cd tests && node --test --test-concurrency=1 webui/
+	cd tests && node --test --test-concurrency=1 --test-timeout=240000 webui/*.test.mjs
 else
 	@echo "HUX_WEBUI_DIR names no checkout of the WebUI: its tests are not part of this run"
 endif

@@ -68,6 +68,9 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 		return hux.Errorf(hux.RateLimited, "Too many sign-ins from your network. Wait a little.").After(wait)
 	}
 	e, err := s.provider.ready()
+	if err == nil {
+		err = s.provider.answers(r.Context())
+	}
 	if err != nil {
 		s.metrics.signIns.WithLabelValues("unavailable").Inc()
 		return err

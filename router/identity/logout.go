@@ -178,17 +178,19 @@ func (s *Service) checkLogoutToken(ctx context.Context, e *endpoints, raw string
 		return nil, err
 	}
 	c, err := claimsOf[struct {
-		Typ    string                    `json:"typ"`
-		Events map[string]map[string]any `json:"events"`
+		Typ    string         `json:"typ"`
+		Events map[string]any `json:"events"`
 	}](token)
 	if err != nil {
 		return nil, err
 	}
+	// Other members may be anything: Keycloak has a boolean among them.
+	_, isLogout := c.Events["http://schemas.openid.net/event/backchannel-logout"].(map[string]any)
 	now, skew := s.now(), s.o.ClockSkew
 	switch {
-	case header != "" && header != "jwt" && header != "logout+jwt",
+	case !isLogout,
+		header != "" && header != "jwt" && header != "logout+jwt",
 		c.Typ != "" && !strings.EqualFold(c.Typ, "Logout"), // Keycloak's tokens say in their payload what they are
-		c.Events["http://schemas.openid.net/event/backchannel-logout"] == nil,
 		token.IssuedAt.Before(now.Add(-logoutMaxAge - skew)),
 		token.IssuedAt.After(now.Add(skew)):
 		return nil, errRefused

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,8 @@ const (
 	providerBody    = 1 << 20          // bytes of one answer of it
 	keyInterval     = 3 * time.Second  // between two fetches of its keys
 	retryLongest    = 10 * time.Second // between two looks for it
+	probeTimeout    = 2 * time.Second  // for it to answer before somebody is sent there
+	probeInterval   = 5 * time.Second  // that an answer counts for
 )
 
 // Why a token was not taken. The two are never mixed up: what is unavailable
@@ -42,6 +45,9 @@ type provider struct {
 	client  *http.Client
 	keys    *http.Client
 	current atomic.Pointer[endpoints] // nil until discovery has succeeded
+
+	probing  sync.Mutex
+	answered time.Time // when it was last seen to answer
 }
 
 // endpoints is what discovery found, with a verifier for each kind of token.
@@ -154,6 +160,32 @@ func (o *Options) consoleOrigin() string {
 		return api.Origin(o.ConsoleURL)
 	}
 	return api.Origin(o.PublicURL)
+}
+
+// answers reports whether the provider is there now, so that nobody is sent to
+// a page that does not load. An answer counts for a few seconds.
+func (p *provider) answers(ctx context.Context) error {
+	p.probing.Lock()
+	defer p.probing.Unlock()
+	if p.o.Now().Before(p.answered.Add(probeInterval)) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(p.o.Issuer, "/")+"/.well-known/openid-configuration", nil)
+	if err != nil {
+		return err
+	}
+	res, err := p.client.Do(req)
+	if err != nil {
+		return signInUnavailable(errUnavailable)
+	}
+	_ = res.Body.Close()
+	if res.StatusCode >= http.StatusInternalServerError {
+		return signInUnavailable(errUnavailable)
+	}
+	p.answered = p.o.Now()
+	return nil
 }
 
 // ready is what discovery found, or a sign_in_unavailable error.

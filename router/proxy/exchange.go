@@ -204,16 +204,10 @@ func (x *exchange) health() {
 
 // refuse answers with err.
 func (x *exchange) refuse(err error) {
+	x.status = http.StatusInternalServerError
 	var e *hux.Error
-	if !errors.As(err, &e) {
-		x.status = http.StatusInternalServerError
-		api.WriteError(x.w, x.in, err)
-		return
+	if errors.As(err, &e) {
+		x.status = e.Code.Status()
 	}
-	x.status = e.Code.Status()
-	if x.status > http.StatusInternalServerError {
-		x.proxy.unavailable(x.w, x.in, e)
-		return
-	}
-	api.WriteError(x.w, x.in, e)
+	x.proxy.refuse(x.w, x.in, err)
 }

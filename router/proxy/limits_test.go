@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -130,9 +131,14 @@ func TestSlotIsSilent(t *testing.T) { // RTR-23
 	}
 }
 
-func TestUnavailableIsWrittenByTheServer(t *testing.T) {
+func TestRefusalsAreWrittenByTheServer(t *testing.T) {
 	r := newRouter(t, "http://127.0.0.1:1", func(o *proxy.Options) {
-		o.Unavailable = func(w http.ResponseWriter, _ *http.Request, e *hux.Error) {
+		o.Refuse = func(w http.ResponseWriter, _ *http.Request, err error) {
+			var e *hux.Error
+			if !errors.As(err, &e) {
+				t.Errorf("refused with %v", err)
+				return
+			}
 			w.WriteHeader(e.Code.Status())
 			_, _ = io.WriteString(w, "a page about "+string(e.Code))
 		}

@@ -39,10 +39,10 @@ type Options struct {
 	TempDir        string        // for long bodies of unknown length; default os.TempDir
 	MaxStreams     int           // requests under way per slot; default 120
 
-	Registry    prometheus.Registerer                                // may be nil
-	OnDown      func(slot string)                                    // told when a slot cannot be reached; must not block
-	Health      func(Target) bool                                    // answers health rules; default: always well
-	Unavailable func(http.ResponseWriter, *http.Request, *hux.Error) // writes 502, 503 and 504; default api.WriteError
+	Registry prometheus.Registerer                           // may be nil
+	OnDown   func(slot string)                               // told when a slot cannot be reached; must not block
+	Health   func(Target) bool                               // answers health rules; default: always well
+	Refuse   func(http.ResponseWriter, *http.Request, error) // answers where the upstream does not; default api.WriteError
 }
 
 // Proxy passes requests to the web UIs of tenants. It is safe for concurrent
@@ -63,7 +63,7 @@ type Proxy struct {
 	maxInFlight    int64
 	onDown         func(string)
 	health         func(Target) bool
-	unavailable    func(http.ResponseWriter, *http.Request, *hux.Error)
+	refuse         func(http.ResponseWriter, *http.Request, error)
 	errorLog       *log.Logger
 
 	policies policyMemo
@@ -104,7 +104,7 @@ func New(o Options) (*Proxy, error) {
 		maxInFlight:    int64(o.MaxStreams),
 		onDown:         o.OnDown,
 		health:         o.Health,
-		unavailable:    o.Unavailable,
+		refuse:         o.Refuse,
 		errorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
 	}
 	if p.rules == nil {
@@ -124,8 +124,8 @@ func New(o Options) (*Proxy, error) {
 	if p.maxInFlight <= 0 {
 		p.maxInFlight = 120
 	}
-	if p.unavailable == nil {
-		p.unavailable = func(w http.ResponseWriter, r *http.Request, e *hux.Error) { api.WriteError(w, r, e) }
+	if p.refuse == nil {
+		p.refuse = api.WriteError
 	}
 	var err error
 	p.metrics, err = newMetrics(p, o.Registry)

@@ -58,7 +58,8 @@ func (x *exchange) crossOrigin() bool {
 	if len(site) == 0 || len(site) == 1 && (site[0] == "same-origin" || site[0] == "none") {
 		return false
 	}
+	dest := h.Get("Sec-Fetch-Dest") // empty where the WebUI's service worker passes the navigation on
 	link := x.in.Method == http.MethodGet && x.rule.Inject &&
-		h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document"
+		h.Get("Sec-Fetch-Mode") == "navigate" && (dest == "document" || dest == "empty")
 	return len(site) > 1 || !link
 }

@@ -75,6 +75,8 @@ func TestNavigationIsTold(t *testing.T) {
 		"an old browser":   {"GET", map[string]string{"Accept": "text/html,*/*"}, true},
 		"a frame":          {"GET", map[string]string{"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe", "Accept": "text/html"}, false},
 		"a service worker": {"GET", map[string]string{"Sec-Fetch-Mode": "same-origin", "Sec-Fetch-Dest": "serviceworker", "Accept": "text/html"}, false},
+		"a worker's page":  {"GET", map[string]string{"Sec-Fetch-Mode": "same-origin", "Sec-Fetch-Dest": "empty", "Accept": "text/html,*/*"}, true},
+		"a worker's fetch": {"GET", map[string]string{"Sec-Fetch-Mode": "same-origin", "Sec-Fetch-Dest": "empty", "Accept": "*/*"}, false},
 		"fetch":            {"GET", map[string]string{"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}, false},
 		"an event stream":  {"GET", map[string]string{"Accept": "text/event-stream"}, false},
 		"curl":             {"GET", map[string]string{"Accept": "*/*"}, false},

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -68,7 +69,10 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) error {
 		own.ServeHTTP(w, r)
 		return nil
 	}
-	return s.webUI(w, r, site)
+	if err := s.webUI(w, r, site); err != nil {
+		s.failWebUI(w, r, err)
+	}
+	return nil
 }
 
 // webUI sends a request on to the WebUI of whoever sends it.
@@ -126,10 +130,16 @@ func navigates(r *http.Request) bool {
 	if r.Method != http.MethodGet {
 		return false
 	}
-	if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" {
-		return mode == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
+	html := strings.HasPrefix(r.Header.Get("Accept"), "text/html")
+	switch {
+	case mode == "navigate" && dest == "document":
+		return true
+	case mode == "navigate" && dest == "empty", mode == "same-origin" && dest == "empty":
+		return html // the WebUI's service worker, which fetches a page on its behalf
+	default:
+		return mode == "" && html // a browser that does not say
 	}
-	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
 // handle runs a handler of ours and sends its error where all errors go.
@@ -166,8 +176,18 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.pages.Write(w, r, e.Code.Status(), page, bridge.Facts{Detail: e.Detail, RequestID: api.RequestID(r.Context())})
 }
 
-// unavailable is how the proxy says that a slot does not answer.
-func (s *Server) unavailable(w http.ResponseWriter, r *http.Request, e *hux.Error) { s.fail(w, r, e) }
+// failWebUI answers instead of the WebUI, whose page looks for what to tell its
+// user in the member "error".
+func (s *Server) failWebUI(w http.ResponseWriter, r *http.Request, err error) {
+	var e *hux.Error
+	if errors.As(err, &e) && e.Members["error"] == nil {
+		told := *e
+		told.Members = map[string]any{"error": e.Detail}
+		maps.Copy(told.Members, e.Members)
+		err = &told
+	}
+	s.fail(w, r, err)
+}
 
 func (s *Server) logAccess(r *http.Request, rec *recorder, started time.Time, note string) {
 	if !s.config.AccessLog {

@@ -146,7 +146,7 @@ func (s *Server) join(o Options) (err error) {
 	s.proxy, err = proxy.New(proxy.Options{
 		Rules: s.rules, IdentityHeader: c.IdentityHeader, PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL,
 		Head: markNonces(bridge.Head(console)), UploadLimit: c.UploadLimit, TempDir: c.Data, HeaderTimeout: c.UpstreamTimeout, MaxStreams: c.SlotConnections,
-		Registry: s.registry, OnDown: s.tenants.Suspect, Unavailable: s.unavailable,
+		Registry: s.registry, OnDown: s.tenants.Suspect, Refuse: s.failWebUI,
 		Health: func(t proxy.Target) bool { return s.tenants.State(t.Slot) != tenant.Down },
 	})
 	if err != nil {

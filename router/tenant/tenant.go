@@ -146,7 +146,9 @@ func (s *Service) Claim(ctx context.Context, u hux.User) (*Tenant, error) {
 	free := s.freeLocked()
 	if free == nil {
 		s.claims.WithLabelValues("refused").Inc()
-		return nil, hux.Errorf(hux.NoSlot, "Every chat slot is taken. Your operator can add one, or give you one by your user id, %s.", u).After(time.Minute)
+		e := hux.Errorf(hux.NoSlot, "Every chat slot is taken. Your operator can add one, or give you one by your user id.").After(time.Minute)
+		e.Members = map[string]any{"user": u}
+		return nil, e
 	}
 	r := row{Tenant: newTenant(), Members: []hux.User{u}, Since: time.Now().UTC()}
 	if err := s.writeLocked(ctx, free.ID, r); err != nil {

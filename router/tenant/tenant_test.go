@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -80,7 +79,8 @@ func TestSlotsAreNeverClaimedTwice(t *testing.T) {
 		}
 	}
 	_, err := s.Claim(context.Background(), user(77))
-	if code(err) != hux.NoSlot || !strings.Contains(err.Error(), string(user(77))) {
+	var full *hux.Error
+	if !errors.As(err, &full) || full.Code != hux.NoSlot || full.Members["user"] != user(77) {
 		t.Errorf("a full pool says %v, want no_slot that names the user's own id", err)
 	}
 }

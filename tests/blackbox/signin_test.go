@@ -279,7 +279,7 @@ func TestRTR18_BackchannelLogout(t *testing.T) {
 			"old":                func(_, c map[string]any) { c["iat"] = time.Now().Add(-time.Hour).Unix(); delete(c, "exp") },
 			"expired":            func(_, c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() },
 			"ID token":           func(h, c map[string]any) { h["typ"] = "JWT"; c["typ"] = "ID"; delete(c, "events") },
-			"access token":       func(h, c map[string]any) { h["typ"] = "at+jwt" },
+			"access token":       func(h, _ map[string]any) { h["typ"] = "at+jwt" },
 			"alg none":           func(h, _ map[string]any) { h["alg"] = "none" },
 			"HS256":              func(h, _ map[string]any) { h["alg"] = "HS256" },
 		} {

@@ -247,6 +247,87 @@ func TestRTR20_DrainAtSIGTERM(t *testing.T) {
 	})
 }
 
+// RTR-20: what does not end within the grace time is cut then.
+func TestRTR20_GraceIsTheLimit(t *testing.T) {
+	t.Parallel()
+	protocols(t, func(t *testing.T, proto string) {
+		t.Parallel()
+		up := newUpstream(t)
+		h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}, config: map[string]any{"grace": "1s", "rules_file": withWebSocket(t)}})
+		alice := h.signIn(t, proto, "alice")
+		working := make(chan struct{})
+		up.handle(func(x *exchange) {
+			switch x.path() {
+			case "/api/list":
+				close(working)
+				x.gone()
+			case "/api/socket":
+				echo(x)
+			}
+		})
+		socket := h.dialTLS(t, "h1")
+		if _, err := io.WriteString(socket, raw{target: "/api/socket", header: []string{
+			"Cookie: " + alice.cookieHeader(t, chatURL), "Origin: " + chatURL, "Connection: Upgrade", "Upgrade: websocket",
+			"Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="}}.h1()); err != nil {
+			t.Fatal(err)
+		}
+		if a := readH1(bufio.NewReader(socket), "GET"); a.status != http.StatusSwitchingProtocols {
+			t.Fatalf("the handshake: status %d", a.status)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			res, err := alice.try(t, context.Background(), "GET", chatURL+"/api/list", nil)
+			if err == nil {
+				_ = res.Body.Close()
+			}
+			ended <- err
+		}()
+		<-working
+		begun := time.Now()
+		if err := h.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		h.waitExit(t, 6*time.Second)
+		if took := time.Since(begun); took > 4*time.Second {
+			t.Errorf("with a grace time of 1s the router took %v to end", took)
+		}
+		<-ended
+		h.audit(t)
+	})
+}
+
+// A stream that a bearer token opened ends with the token.
+func TestStreamsEndWithTheirToken(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	up.handle(streaming(make(chan string)))
+	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}, config: map[string]any{"clock_skew": "10ms"}})
+	protocols(t, func(t *testing.T, proto string) {
+		claims, err := h.provider.Claims("alice")
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims["exp"] = time.Now().Add(3 * time.Second).Unix()
+		token, err := h.provider.Sign(nil, claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := h.browser(t, proto).open(t, context.Background(), "GET", apiURL+"/api/chat/stream?stream_id=1", nil, "Accept: text/event-stream", bearer(token))
+		defer res.Body.Close()
+		lines := bufio.NewReader(res.Body)
+		if line, err := lines.ReadString('\n'); line != "data: first\n" {
+			t.Fatalf("the stream begins %q, %v", line, err)
+		}
+		within(t, 5*time.Second, "the stream ends with its token", func() {
+			for {
+				if _, err := lines.ReadString('\n'); err != nil {
+					return
+				}
+			}
+		})
+	})
+}
+
 // RTR-23: what one tenant's upstream does is that tenant's trouble.
 func TestRTR23_UpstreamFullOrDown(t *testing.T) {
 	t.Parallel()

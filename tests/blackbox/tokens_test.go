@@ -163,7 +163,15 @@ func TestRTR16_KeyFetches(t *testing.T) {
 		if err := h.provider.RotateKey(); err != nil {
 			t.Fatal(err)
 		}
-		b.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(h.token(t, "alice"))).want(t, 200, "")
+		for range 20 { // under load, each within its one request
+			token := h.token(t, "alice")
+			wg.Go(func() {
+				if a := b.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(token)); a.StatusCode != http.StatusOK {
+					t.Errorf("a token under the new key: status %d", a.StatusCode)
+				}
+			})
+		}
+		wg.Wait()
 
 		// With the keys out of reach sessions and known keys go on.
 		h.provider.SetDown(true)

@@ -211,8 +211,11 @@ func readHead(r *bufio.Reader) (*seen, error) {
 	for {
 		line, err := r.ReadString('\n')
 		s.raw += line
-		if err != nil || strings.TrimRight(line, "\r\n") == "" {
+		if strings.TrimRight(line, "\r\n") == "" {
 			return s, nil
+		}
+		if err != nil {
+			return s, nil //nolint:nilerr // what came so far is a request to a server that is not strict
 		}
 		name, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
 		s.header = append(s.header, [2]string{name, strings.TrimSpace(value)})

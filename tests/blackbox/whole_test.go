@@ -46,11 +46,17 @@ func TestChatThroughTheRouter(t *testing.T) {
 				t.Fatalf("%s: %v", path, err)
 			}
 		}
-		var made struct{ Session struct{ Session_id string } } //nolint:revive // the WebUI's own name
+		var made struct {
+			Session struct {
+				ID string `json:"session_id"`
+			}
+		}
 		call("POST", "/api/session/new", "{}", &made)
-		var turn struct{ Stream_id string } //nolint:revive // as above
-		call("POST", "/api/chat/start", `{"session_id":"`+made.Session.Session_id+`","message":"hello"}`, &turn)
-		stream := alice.open(t, context.Background(), "GET", chatURL+"/api/chat/stream?stream_id="+turn.Stream_id, nil, "Accept: text/event-stream")
+		var turn struct {
+			Stream string `json:"stream_id"`
+		}
+		call("POST", "/api/chat/start", `{"session_id":"`+made.Session.ID+`","message":"hello"}`, &turn)
+		stream := alice.open(t, context.Background(), "GET", chatURL+"/api/chat/stream?stream_id="+turn.Stream, nil, "Accept: text/event-stream")
 		defer stream.Body.Close()
 		var events []byte
 		within(t, 10*time.Second, "the answer is streamed to its end", func() { events, _ = io.ReadAll(stream.Body) })

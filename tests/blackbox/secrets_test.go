@@ -16,6 +16,15 @@ import (
 type secrets struct {
 	mu     sync.Mutex
 	values map[string]string // value → what it is
+	tamper func(answer map[string]any)
+}
+
+// forge changes the token answers of the provider from now on; nil for no
+// longer.
+func (s *secrets) forge(tamper func(answer map[string]any)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tamper = tamper
 }
 
 // shortest is the length below which a value is too likely by chance.
@@ -58,11 +67,19 @@ func (s *secrets) watchTokens(provider http.Handler) http.Handler {
 				}
 			}
 		}
+		body := rec.Body.Bytes()
+		s.mu.Lock()
+		tamper := s.tamper
+		s.mu.Unlock()
+		if tamper != nil && rec.Code == http.StatusOK {
+			tamper(answer)
+			body, _ = json.Marshal(answer) // it came from JSON
+		}
 		for name, values := range rec.Header() {
 			w.Header()[name] = values
 		}
 		w.WriteHeader(rec.Code)
-		_, _ = w.Write(rec.Body.Bytes())
+		_, _ = w.Write(body)
 	})
 }
 

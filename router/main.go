@@ -84,13 +84,13 @@ func version() string {
 	v, commit := info.Main.Version, ""
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
-			commit = " " + s.Value[:min(12, len(s.Value))]
+			commit = s.Value[:min(12, len(s.Value))]
 		}
 	}
-	if v == "" {
-		v = "(devel)"
+	if v == "" || v == "(devel)" || strings.Contains(v, commit) && commit != "" { // a version that is made of the commit
+		v = "development"
 	}
-	return v + commit + " " + info.GoVersion
+	return strings.Join(strings.Fields(v+" "+commit+" "+info.GoVersion), " ")
 }
 
 // loadConfig reads the settings and prints what is wrong with them.

@@ -31,9 +31,6 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	online := slices.Contains(args, "--online")
 	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--online" })
 	c, warnings, err := loadConfig(args, checkHelp, stdout, stderr)
-	if errors.Is(err, errHelped) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}

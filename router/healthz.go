@@ -19,9 +19,6 @@ check, which has no other program to ask with.
 
 func healthz(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, _, err := loadConfig(args, healthzHelp, stdout, stderr)
-	if errors.Is(err, errHelped) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}

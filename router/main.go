@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/router/config"
 )
 
@@ -39,7 +40,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	if err == nil {
+	if err == nil || errors.Is(err, errHelped) {
 		return
 	}
 	if !errors.Is(err, errSaid) {
@@ -48,8 +49,10 @@ func main() {
 	os.Exit(1)
 }
 
-// errSaid is a failure whose reason is printed already.
-var errSaid = errors.New("said already")
+var (
+	errSaid   = errors.New("said already")   // a failure whose reason is printed already
+	errHelped = errors.New("help was given") // no failure: help was asked for
+)
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	command := ""
@@ -82,10 +85,8 @@ func version() string {
 		return "unknown"
 	}
 	v, commit := info.Main.Version, ""
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			commit = s.Value[:min(12, len(s.Value))]
-		}
+	if c := api.ThisBuild("").Commit; c != nil {
+		commit = (*c)[:min(12, len(*c))]
 	}
 	if v == "" || v == "(devel)" || strings.Contains(v, commit) && commit != "" { // a version that is made of the commit
 		v = "development"
@@ -113,9 +114,6 @@ func loadConfig(args []string, help string, stdout, stderr io.Writer) (*config.C
 	}
 	return c, warnings, nil
 }
-
-// errHelped means that help was asked for and given.
-var errHelped = errors.New("help was given")
 
 func printSettings(w io.Writer) {
 	fmt.Fprint(w, "\nSettings (in the file, as HUX_NAME, or as --name):\n\n")

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"bstein.dev/hux/router/config"
 	"bstein.dev/hux/router/server"
 )
 
@@ -23,9 +22,6 @@ ends within the grace time.
 
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, warnings, err := loadConfig(args, serveHelp, stdout, stderr)
-	if errors.Is(err, errHelped) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -40,10 +36,6 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return serveOn(ctx, s, c)
-}
-
-func serveOn(ctx context.Context, s *server.Server, c *config.Config) error {
 	l, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return errors.Join(err, s.Close())

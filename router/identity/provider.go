@@ -11,12 +11,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
 	"bstein.dev/hux/hux"
@@ -46,8 +46,8 @@ type provider struct {
 	keys    *http.Client
 	current atomic.Pointer[endpoints] // nil until discovery has succeeded
 
-	probing  sync.Mutex
-	answered time.Time // when it was last seen to answer
+	probes   singleflight.Group        // one look for it at a time, shared by all who wait
+	answered atomic.Pointer[time.Time] // when it was last seen to answer
 }
 
 // endpoints is what discovery found, with a verifier for each kind of token.
@@ -108,6 +108,18 @@ func (p *provider) discover(ctx context.Context, log *slog.Logger) {
 	}
 }
 
+// CheckProvider looks for the provider once, as Run does until it succeeds,
+// and says what is wrong. Of o it needs the URLs alone.
+func CheckProvider(ctx context.Context, o Options) error {
+	p, err := newProvider(o, nil)
+	if err != nil {
+		return err
+	}
+	defer p.client.CloseIdleConnections()
+	_, err = p.find(ctx)
+	return err
+}
+
 // find reads the discovery document.
 func (p *provider) find(ctx context.Context) (*endpoints, error) {
 	found, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.o.Issuer)
@@ -165,11 +177,19 @@ func (o *Options) consoleOrigin() string {
 // answers reports whether the provider is there now, so that nobody is sent to
 // a page that does not load. An answer counts for a few seconds.
 func (p *provider) answers(ctx context.Context) error {
-	p.probing.Lock()
-	defer p.probing.Unlock()
-	if p.o.Now().Before(p.answered.Add(probeInterval)) {
+	if at := p.answered.Load(); at != nil && p.o.Now().Before(at.Add(probeInterval)) {
 		return nil
 	}
+	probed := p.probes.DoChan("", func() (any, error) { return nil, p.probe(context.WithoutCancel(ctx)) })
+	select {
+	case <-ctx.Done():
+		return signInUnavailable(errUnavailable)
+	case result := <-probed:
+		return result.Err
+	}
+}
+
+func (p *provider) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(p.o.Issuer, "/")+"/.well-known/openid-configuration", nil)
@@ -184,7 +204,8 @@ func (p *provider) answers(ctx context.Context) error {
 	if res.StatusCode >= http.StatusInternalServerError {
 		return signInUnavailable(errUnavailable)
 	}
-	p.answered = p.o.Now()
+	now := p.o.Now()
+	p.answered.Store(&now)
 	return nil
 }
 

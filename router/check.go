@@ -3,20 +3,17 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
-	"os"
+	"net"
 	"slices"
 	"strings"
-	"time"
 
 	contract "bstein.dev/hux"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/router/config"
+	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/proxy"
 )
 
@@ -60,16 +57,9 @@ func checkParts(c *config.Config) (*proxy.Rules, []string) {
 	if err := refuseDemo(c.Data); err != nil {
 		problems = append(problems, err.Error())
 	}
-	rules := proxy.DefaultRules()
-	if c.RulesFile != "" {
-		f, err := os.Open(c.RulesFile)
-		if err == nil {
-			rules, err = proxy.LoadRules(f)
-			err = errors.Join(err, f.Close())
-		}
-		if err != nil {
-			problems = append(problems, "rules_file: "+err.Error())
-		}
+	rules, err := proxy.OpenRules(c.RulesFile)
+	if err != nil {
+		problems = append(problems, "rules_file: "+err.Error())
 	}
 	if c.TLSCert != "" {
 		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
@@ -79,18 +69,24 @@ func checkParts(c *config.Config) (*proxy.Rules, []string) {
 	return rules, problems
 }
 
+// checkOnline asks the outside parties.
 func checkOnline(ctx context.Context, c *config.Config, rules *proxy.Rules, stdout io.Writer) []string {
 	var problems []string
-	client := &http.Client{
-		Timeout:       10 * time.Second,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	if err := identity.CheckProvider(ctx, identity.Options{
+		PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL, Issuer: c.OIDCIssuer, InternalURL: c.OIDCInternalURL,
+	}); err != nil {
+		problem := "oidc_issuer: " + err.Error()
+		if unreached := net.Error(nil); errors.As(err, &unreached) {
+			problem += "; is oidc_internal_url needed here?"
+		}
+		problems = append(problems, problem)
 	}
-	if err := checkIssuer(ctx, c, client); err != nil {
-		problems = append(problems, "oidc_issuer: "+err.Error())
+	if rules == nil { // nothing to hold the WebUIs against; that is a problem already
+		return problems
 	}
 	for _, slot := range c.Slots {
-		for _, f := range proxy.SelfCheck(ctx, slot.URL, rules, client) {
-			text := "slot " + slot.ID + ": " + f.Path + ": " + f.Text
+		for _, f := range proxy.SelfCheck(ctx, slot.URL, rules) {
+			text := "slot " + slot.ID + ": " + f.String()
 			if f.Problem {
 				problems = append(problems, text)
 			} else {
@@ -99,41 +95,6 @@ func checkOnline(ctx context.Context, c *config.Config, rules *proxy.Rules, stdo
 		}
 	}
 	return problems
-}
-
-func checkIssuer(ctx context.Context, c *config.Config, client *http.Client) error {
-	issuer, err := url.Parse(c.OIDCIssuer)
-	if err != nil {
-		return err
-	}
-	ask := *issuer
-	if c.OIDCInternalURL != "" {
-		internal, err := url.Parse(c.OIDCInternalURL)
-		if err != nil {
-			return err
-		}
-		ask.Scheme, ask.Host = internal.Scheme, internal.Host
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, ask.JoinPath("/.well-known/openid-configuration").String(), nil)
-	if err != nil {
-		return err
-	}
-	req.Host = issuer.Host
-	res, err := client.Do(req)
-	if err != nil {
-		return errors.New("the provider does not answer; is oidc_internal_url needed here?")
-	}
-	defer func() { _ = res.Body.Close() }()
-	var document struct {
-		Issuer string `json:"issuer"`
-	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&document); err != nil || res.StatusCode != http.StatusOK {
-		return fmt.Errorf("no discovery document: status %d", res.StatusCode)
-	}
-	if document.Issuer != c.OIDCIssuer {
-		return fmt.Errorf("the provider calls itself %q; the setting must be the same to the letter", document.Issuer)
-	}
-	return nil
 }
 
 func printFlags(c *config.Config, w io.Writer) error {

@@ -115,7 +115,6 @@ func CheckProvider(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	defer p.client.CloseIdleConnections()
 	_, err = p.find(ctx)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 )
@@ -113,6 +114,19 @@ func DefaultRules() *Rules {
 		panic(err) // the file is embedded and tested
 	}
 	return r
+}
+
+// OpenRules reads the rules file at path, or DefaultRules where path is "".
+func OpenRules(path string) (*Rules, error) {
+	if path == "" {
+		return DefaultRules(), nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := LoadRules(f)
+	return rules, errors.Join(err, f.Close())
 }
 
 // LoadRules reads a rules file. It is strict: an unknown member, a bad

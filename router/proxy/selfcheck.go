@@ -24,18 +24,18 @@ type Finding struct {
 	Problem bool   // the router or the bridge may not work; otherwise it is only to be known
 }
 
+func (f Finding) String() string { return f.Path + ": " + f.Text }
+
 // SelfCheck compares a running upstream with the rules: its version and the
 // landmarks in its public resources. It signs in as nobody, follows no
 // redirect and reads a bounded part of each resource. No finding means that
-// all is as expected. client may be nil.
-func SelfCheck(ctx context.Context, upstream *url.URL, rules *Rules, client *http.Client) []Finding {
-	if client == nil {
-		client = &http.Client{Transport: newTransport(checkTimeout)}
-		defer client.CloseIdleConnections()
+// all is as expected.
+func SelfCheck(ctx context.Context, upstream *url.URL, rules *Rules) []Finding {
+	client := &http.Client{
+		Transport:     newTransport(checkTimeout),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	own := *client
-	own.Jar = nil
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 
@@ -47,7 +47,7 @@ func SelfCheck(ctx context.Context, upstream *url.URL, rules *Rules, client *htt
 	get := func(path string) (string, error) {
 		r, ok := read[path]
 		if !ok {
-			r.body, r.err = fetch(ctx, &own, upstream, path)
+			r.body, r.err = fetch(ctx, client, upstream, path)
 			read[path] = r
 		}
 		return r.body, r.err

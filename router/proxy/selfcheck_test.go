@@ -38,7 +38,7 @@ func TestSelfCheck(t *testing.T) {
 				_, _ = w.Write([]byte(test.ui))
 			}
 		})
-		findings := proxy.SelfCheck(t.Context(), mustURL(up), list, nil)
+		findings := proxy.SelfCheck(t.Context(), mustURL(up), list)
 		if len(findings) != len(test.want) {
 			t.Errorf("%s: %+v", name, findings)
 			continue
@@ -49,7 +49,7 @@ func TestSelfCheck(t *testing.T) {
 			}
 		}
 	}
-	findings := proxy.SelfCheck(t.Context(), mustURL("http://127.0.0.1:1"), list, nil)
+	findings := proxy.SelfCheck(t.Context(), mustURL("http://127.0.0.1:1"), list)
 	if len(findings) != 3 || !strings.Contains(findings[0].Text, "not reachable") || strings.Contains(findings[0].Text, "127.0.0.1") {
 		t.Errorf("nothing there: %+v", findings)
 	}

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -29,10 +28,6 @@ func (f *findings) list() []string {
 // once it is up: a WebUI of another version may have routes that the list
 // does not know.
 func (s *Server) runSelfCheck(ctx context.Context) {
-	client := &http.Client{
-		Timeout:       10 * time.Second,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 	checked := map[string]bool{}
 	ticker := time.NewTicker(s.config.SlotHealthEvery)
 	defer ticker.Stop()
@@ -52,8 +47,8 @@ func (s *Server) runSelfCheck(ctx context.Context) {
 			}
 			checked[slot.ID] = true
 			var texts []string
-			for _, f := range proxy.SelfCheck(ctx, slot.URL, s.rules, client) {
-				texts = append(texts, "slot "+slot.ID+": "+f.Path+": "+f.Text)
+			for _, f := range proxy.SelfCheck(ctx, slot.URL, s.rules) {
+				texts = append(texts, "slot "+slot.ID+": "+f.String())
 				level := slog.LevelInfo
 				if f.Problem {
 					level = slog.LevelWarn

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -82,8 +81,8 @@ func New(c *config.Config, o Options) (*Server, error) {
 		s.warnings = append(s.warnings, warning)
 	}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if s.rules, err = loadRules(c.RulesFile); err != nil {
-		return nil, err
+	if s.rules, err = proxy.OpenRules(c.RulesFile); err != nil {
+		return nil, fmt.Errorf("rules_file: %w", err)
 	}
 	if s.db, err = store.Open(filepath.Join(c.Data, "router.db")); err != nil {
 		return nil, err
@@ -92,22 +91,6 @@ func New(c *config.Config, o Options) (*Server, error) {
 		return nil, errors.Join(err, s.db.Close())
 	}
 	return s, nil
-}
-
-func loadRules(path string) (*proxy.Rules, error) {
-	if path == "" {
-		return proxy.DefaultRules(), nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	rules, err := proxy.LoadRules(f)
-	if err != nil {
-		return nil, fmt.Errorf("rules_file: %w", err)
-	}
-	return rules, nil
 }
 
 // join builds the parts from the configuration; each gets just what it needs.

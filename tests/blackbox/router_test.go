@@ -43,7 +43,8 @@ const (
 type router struct {
 	owner    testing.TB // whose end is the router's
 	provider *demo.Provider
-	sso      *httptest.Server // where the provider is really
+	sso      *httptest.Server              // where the provider is really
+	silent   atomic.Pointer[chan struct{}] // while it is set and open the provider answers nothing
 	secrets  *secrets
 	key      []byte
 	dir      string // the process's own directory: configuration, certificates, secrets
@@ -136,7 +137,16 @@ func prepare(t testing.TB, s setup) *router {
 		t.Fatal(err)
 	}
 	h.provider.SetDown(s.down)
-	h.sso = httptest.NewServer(h.secrets.watchTokens(h.provider))
+	provider := h.secrets.watchTokens(h.provider)
+	h.sso = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if until := h.silent.Load(); until != nil {
+			select {
+			case <-*until:
+			case <-r.Context().Done():
+			}
+		}
+		provider.ServeHTTP(w, r)
+	}))
 	t.Cleanup(h.sso.Close)
 	for _, who := range s.people {
 		h.secrets.add("subject of "+who.Name, h.provider.Subject(who.Name))

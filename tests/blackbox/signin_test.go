@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -570,6 +573,43 @@ func TestProviderDown(t *testing.T) {
 		alice.fetch(t, "GET", chatURL+"/api/sessions", "").want(t, 200, "")
 		alice.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(h.token(t, "alice"))).want(t, 200, "") // the keys are known
 		h.provider.SetDown(false)
+	})
+}
+
+// A provider that accepts and says nothing makes nobody wait for the others.
+func TestProviderSilent(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}}, config: map[string]any{"trusted_proxies": "127.0.0.0/8"}})
+	var asked atomic.Int64
+	signIn := func(t *testing.T) *answer { // each from an address of its own, so that no limit is met
+		t.Helper()
+		n := asked.Add(1)
+		return h.browser(t, "h2").visit(t, consoleURL+"/hux/auth/sign-in?next=/", fmt.Sprintf("X-Forwarded-For: 198.51.%d.%d", n/250, n%250))
+	}
+	alice := h.signIn(t, "h2", "alice")
+	talks := make(chan struct{})
+	h.silent.Store(&talks)
+	eventually(t, 15*time.Second, "the router has noticed", func() bool {
+		return signIn(t).StatusCode == http.StatusServiceUnavailable
+	})
+	var wg sync.WaitGroup
+	within(t, 8*time.Second, "twenty who want to sign in are told", func() {
+		for range 20 {
+			wg.Go(func() {
+				if a := signIn(t); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
+					t.Errorf("signing in: status %d", a.StatusCode)
+				}
+			})
+		}
+		wg.Wait()
+	})
+	if alice.me(t, chatURL) == nil {
+		t.Error("alice is signed out because the provider is silent")
+	}
+	close(talks)
+	h.silent.Store(nil)
+	eventually(t, 5*time.Second, "signing in works again", func() bool {
+		return signIn(t).StatusCode == http.StatusFound
 	})
 }
 

@@ -186,7 +186,7 @@ func helpOr(err error, verb, help string, stdout, stderr io.Writer) error {
 }
 
 // tell sends an operator's command to the running router, or, where none
-// runs, carries it out on the data directory.
+// runs, to one that is there for this command alone.
 func tell(ctx context.Context, configFile, path string, command server.AdminRequest, stdout, stderr io.Writer) ([]byte, error) {
 	var args []string
 	if configFile != "" {
@@ -196,24 +196,34 @@ func tell(ctx context.Context, configFile, path string, command server.AdminRequ
 	if err != nil {
 		return nil, err
 	}
-	socket := server.AdminSocket(c.Data)
-	answer, err := post(ctx, socket, path, command)
+	answer, err := post(ctx, server.AdminSocket(c.Data), path, command)
 	if opErr := (*net.OpError)(nil); errors.As(err, &opErr) && opErr.Op == "dial" {
 		return withoutRouter(ctx, c, path, command)
 	}
 	return answer, err
 }
 
-func post(ctx context.Context, socket, path string, command server.AdminRequest) ([]byte, error) {
-	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		},
-	}}
-	return send(ctx, client, path, command)
+// withoutRouter opens the state itself; its lock keeps a router from starting
+// meanwhile.
+func withoutRouter(ctx context.Context, c *config.Config, path string, command server.AdminRequest) (answer []byte, err error) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	if err := refuseDemo(c.Data); err != nil {
+		return nil, err
+	}
+	s, err := server.New(c, server.Options{Version: version()})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	stop, err := s.ServeAdmin()
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	return post(ctx, server.AdminSocket(c.Data), path, command)
 }
 
-func send(ctx context.Context, client *http.Client, path string, command server.AdminRequest) ([]byte, error) {
+func post(ctx context.Context, socket, path string, command server.AdminRequest) ([]byte, error) {
 	body, err := json.Marshal(command)
 	if err != nil {
 		return nil, err
@@ -222,6 +232,11 @@ func send(ctx context.Context, client *http.Client, path string, command server.
 	if err != nil {
 		return nil, err
 	}
+	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
 	res, err := client.Do(req)
 	if err != nil {
 		return nil, err
@@ -235,7 +250,6 @@ func send(ctx context.Context, client *http.Client, path string, command server.
 		return answer, nil
 	}
 	var problem struct {
-		Code   string `json:"code"`
 		Detail string `json:"detail"`
 	}
 	if json.Unmarshal(answer, &problem) != nil || problem.Detail == "" {
@@ -243,37 +257,3 @@ func send(ctx context.Context, client *http.Client, path string, command server.
 	}
 	return nil, errors.New(problem.Detail)
 }
-
-// withoutRouter opens the state itself; its lock keeps a router from starting
-// meanwhile.
-func withoutRouter(ctx context.Context, c *config.Config, path string, command server.AdminRequest) ([]byte, error) {
-	slog.SetDefault(slog.New(slog.DiscardHandler))
-	if err := refuseDemo(c.Data); err != nil {
-		return nil, err
-	}
-	s, err := server.New(c, server.Options{Version: version()})
-	if err != nil {
-		return nil, err
-	}
-	answer, err := send(ctx, &http.Client{Transport: inProcess{s.AdminHandler()}}, path, command)
-	return answer, errors.Join(err, s.Close())
-}
-
-// inProcess answers requests by a handler without a socket between.
-type inProcess struct{ handler http.Handler }
-
-func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	rec := &answerRecorder{header: http.Header{}, status: http.StatusOK}
-	p.handler.ServeHTTP(rec, r)
-	return &http.Response{StatusCode: rec.status, Header: rec.header, Body: io.NopCloser(&rec.body), Request: r}, nil
-}
-
-type answerRecorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (a *answerRecorder) Header() http.Header         { return a.header }
-func (a *answerRecorder) WriteHeader(status int)      { a.status = status }
-func (a *answerRecorder) Write(p []byte) (int, error) { return a.body.Write(p) }

@@ -32,7 +32,8 @@ type AdminRequest struct {
 	Name  string    `json:"name,omitempty"`
 }
 
-func (s *Server) serveAdmin() (stop func(), err error) {
+// ServeAdmin takes operators' commands until stop is called. Run does so too.
+func (s *Server) ServeAdmin() (stop func(), err error) {
 	path := AdminSocket(s.config.Data)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a crash: the database's lock is ours, so nobody serves it
 		return nil, err
@@ -44,14 +45,14 @@ func (s *Server) serveAdmin() (stop func(), err error) {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	server := &http.Server{Handler: s.AdminHandler(), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: s.adminHandler(), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = server.Serve(l) }()
 	return func() { _ = server.Close() }, nil
 }
 
-// AdminHandler answers operators' commands. It authenticates nobody: whoever
+// adminHandler answers operators' commands. It authenticates nobody: whoever
 // can reach it is the operator.
-func (s *Server) AdminHandler() http.Handler {
+func (s *Server) adminHandler() http.Handler {
 	m := http.NewServeMux()
 	command := func(path string, run func(context.Context, AdminRequest) (any, error)) {
 		m.Handle("POST "+path, api.Handler(func(w http.ResponseWriter, r *http.Request) error {

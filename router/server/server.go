@@ -196,7 +196,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		}
 	})
 	wg.Go(func() { s.runSelfCheck(background) })
-	stopAdmin, err := s.serveAdmin()
+	stopAdmin, err := s.ServeAdmin()
 	if err != nil {
 		return fmt.Errorf("operators' socket: %w", err)
 	}

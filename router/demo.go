@@ -13,13 +13,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/router/config"
 	parts "bstein.dev/hux/router/demo"
 	"bstein.dev/hux/router/identity"
@@ -136,29 +136,32 @@ func (d *theDemo) build(port int, data string) error {
 	}
 	sso.setHandler(d.provider)
 
+	var slots []string
+	for _, name := range demoSlots {
+		ui, err := startOutside(parts.NewWebUI(parts.WebUIOptions{Title: name}))
+		if err != nil {
+			return err
+		}
+		d.webUIs[name] = ui
+		d.listeners = append(d.listeners, ui)
+		slots = append(slots, name+"=http://"+ui.addr)
+	}
 	var problems []config.Problem
 	d.config, _, problems, err = config.Load(config.Source{Defaults: map[string]string{
 		"public_url": chat, "console_url": console, "data": data,
 		"key": base64.StdEncoding.EncodeToString(key), "flags": "all",
 		"oidc_issuer": issuer, "oidc_internal_url": "http://" + sso.addr, "oidc_namespace": "demo",
 		"oidc_client_secret": secret, "oidc_bearer_clients": "hux-cli,hux-worker",
-		"slots": "none=http://127.0.0.1:1", "slot_health_every": "1s", "grace": "3s",
+		"slots": strings.Join(slots, ","), "slot_health_every": "1s", "grace": "3s",
 	}})
-	if err != nil || len(problems) > 0 {
-		return fmt.Errorf("the demo's configuration: %v %w", problems, err)
+	if err != nil {
+		return err
 	}
-	d.config.Slots = nil
-	for _, name := range demoSlots {
-		ui, err := startOutside(parts.NewWebUI(parts.WebUIOptions{Header: d.config.IdentityHeader, Title: name}))
-		if err != nil {
-			return err
-		}
-		d.webUIs[name] = ui
-		d.listeners = append(d.listeners, ui)
-		member := identity.NewUserID(key, d.config.OIDCNamespace, d.provider.Subject(name))
-		d.config.Slots = append(d.config.Slots, config.Slot{
-			ID: name, URL: &url.URL{Scheme: "http", Host: ui.addr}, Members: []string{string(member)},
-		})
+	if len(problems) > 0 {
+		return fmt.Errorf("the demo's configuration: %v", problems)
+	}
+	for i, slot := range d.config.Slots {
+		d.config.Slots[i].Members = []hux.User{identity.NewUserID(key, d.config.OIDCNamespace, d.provider.Subject(slot.ID))}
 	}
 	d.server, err = server.New(d.config, server.Options{Version: version(), Local: d.local()})
 	return err

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"net/url"
 	"time"
+
+	"bstein.dev/hux/hux"
 )
 
 // Config is everything that hux can be told. The table in options.go says
@@ -55,7 +57,7 @@ type Config struct {
 type Slot struct {
 	ID      string
 	URL     *url.URL
-	Members []string // user ids, "usr_…"
+	Members []hux.User
 }
 
 // Problem is one thing wrong with the configuration.

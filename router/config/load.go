@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"bstein.dev/hux/hux"
 )
 
 // Source is where settings come from: Args win over Environ, which wins over
@@ -29,8 +32,7 @@ type Source struct {
 func Load(src Source) (c *Config, warnings []string, problems []Problem, err error) {
 	l := loader{config: &Config{}, where: map[string]string{}}
 	args := flag.NewFlagSet("hux", flag.ContinueOnError)
-	args.Usage = func() {}
-	args.SetOutput(discard{})
+	args.SetOutput(io.Discard)
 	file := args.String("config", "", "configuration file, YAML")
 	values := map[string]*string{}
 	for _, o := range Options {
@@ -80,10 +82,6 @@ func Load(src Source) (c *Config, warnings []string, problems []Problem, err err
 	}
 	return l.config, l.warnings, l.problems, nil
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 type loader struct {
 	config    *Config
@@ -222,7 +220,7 @@ func (l *loader) readSlots(name string, list *yaml.Node) {
 			continue
 		}
 		var id, base string
-		var members []string
+		var members []hux.User
 		for i := 0; i+1 < len(item.Content); i += 2 {
 			key, value := item.Content[i], item.Content[i+1]
 			switch key.Value {
@@ -235,7 +233,7 @@ func (l *loader) readSlots(name string, list *yaml.Node) {
 					l.problem(fmt.Sprintf("%s:%d", name, key.Line), "slots", "members must be a list of user ids")
 				}
 				for _, n := range value.Content {
-					members = append(members, n.Value)
+					members = append(members, hux.User(n.Value))
 				}
 			default:
 				l.problem(fmt.Sprintf("%s:%d", name, key.Line), "slots", key.Value+" is no setting of a slot")

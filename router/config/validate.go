@@ -14,7 +14,7 @@ import (
 
 var slotID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-func newSlot(id, base string, members []string) (Slot, error) {
+func newSlot(id, base string, members []hux.User) (Slot, error) {
 	if !slotID.MatchString(id) {
 		return Slot{}, errors.New("a slot's id must be 1 to 63 lower-case letters, digits and dashes")
 	}
@@ -23,7 +23,7 @@ func newSlot(id, base string, members []string) (Slot, error) {
 		return Slot{}, fmt.Errorf("slot %s: url %w", id, err)
 	}
 	for _, m := range members {
-		if !hux.User(m).Valid() {
+		if !m.Valid() {
 			return Slot{}, fmt.Errorf("slot %s: a member is named by the user id that hux shows, usr_…, not by name or e-mail", id)
 		}
 	}
@@ -125,7 +125,7 @@ func sameSite(a, b string) bool {
 }
 
 func (l *loader) validateSlots() {
-	ids, urls, members := map[string]bool{}, map[string]string{}, map[string]string{}
+	ids, urls, members := map[string]bool{}, map[string]string{}, map[hux.User]string{}
 	for _, s := range l.config.Slots {
 		if ids[s.ID] {
 			l.problem(l.where["slots"], "slots", "slot "+s.ID+" stands twice")

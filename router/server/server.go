@@ -110,11 +110,7 @@ func (s *Server) join(o Options) (err error) {
 	}
 	slots := make([]tenant.SlotConfig, 0, len(c.Slots))
 	for _, slot := range c.Slots {
-		members := make([]hux.User, 0, len(slot.Members))
-		for _, m := range slot.Members {
-			members = append(members, hux.User(m))
-		}
-		slots = append(slots, tenant.SlotConfig{ID: slot.ID, URL: slot.URL, Members: members})
+		slots = append(slots, tenant.SlotConfig(slot))
 	}
 	s.tenants, err = tenant.New(tenant.Options{
 		DB: s.db, Slots: slots, HealthPath: c.SlotHealthPath, HealthEvery: c.SlotHealthEvery, Registry: s.registry,

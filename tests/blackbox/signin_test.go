@@ -33,8 +33,11 @@ func TestRTR5_SignInReturnsToOurOwnHost(t *testing.T) {
 	starts := []string{"/hux/auth/start?next=", "/login?next=", "/session/login?next="}
 	protocols(t, func(t *testing.T, proto string) {
 		b := h.signIn(t, proto, "alice") // the second time there is no form, and the same checks
-		for _, start := range starts {
-			for _, next := range append(slices.Clone(evil), kept...) {
+		for i, start := range starts {
+			for j, next := range append(slices.Clone(evil), kept...) {
+				if i > 0 && j%5 != i { // all three begin the same; a sample shows it
+					continue
+				}
 				want := "/"
 				if slices.Contains(kept, next) {
 					want = next

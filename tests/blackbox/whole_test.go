@@ -268,3 +268,26 @@ func TestSignInLimits(t *testing.T) {
 		t.Error("alice cannot sign in")
 	}
 }
+
+// Origins may be written with the port that goes without saying.
+func TestOriginsWithADefaultPort(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}}, config: map[string]any{"public_url": chatURL + ":443/", "console_url": "https://CONSOLE.hux.test:443"}})
+	protocols(t, func(t *testing.T, proto string) {
+		alice := h.signIn(t, proto, "alice")
+		alice.fetch(t, "POST", chatURL+"/api/session/new", "{}").want(t, 200, "")
+		alice.fetch(t, "POST", consoleURL+"/hux/api/sessions/end", "{}").want(t, 204, "")
+	})
+}
+
+// Two routers on one data directory would give one slot to two people.
+func TestOneRouterPerDataDirectory(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{})
+	begun := time.Now()
+	_, stderr, ok := h.run(t, "serve", "--metrics-listen", "")
+	if ok || time.Since(begun) > 15*time.Second || strings.Contains(stderr, "goroutine ") {
+		t.Errorf("a second router: ok %v after %v: %s", ok, time.Since(begun), stderr)
+	}
+	h.command(t, "", "slots", "list") // the first goes on
+}

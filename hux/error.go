@@ -10,7 +10,7 @@ import (
 type Code string
 
 // The codes that the router answers with. The status of each is in
-// codeStatus; contracts 2.5 lists them, and the last group is the router's
+// codeStatus. The first group is of contracts 2.5, the second the router's
 // own, for what happens before a request reaches the API.
 const (
 	BadRequest           Code = "bad_request"
@@ -18,21 +18,16 @@ const (
 	BadIdentity          Code = "bad_identity"
 	Unauthenticated      Code = "unauthenticated"
 	HumanRequired        Code = "human_required"
-	AgentRequired        Code = "agent_required"
-	SurfaceForbidden     Code = "surface_forbidden"
 	ConsoleRequired      Code = "console_required"
 	PolicyDenied         Code = "policy_denied"
 	NotFound             Code = "not_found"
 	FeatureDisabled      Code = "feature_disabled"
 	MethodNotAllowed     Code = "method_not_allowed"
-	NotAcceptable        Code = "not_acceptable"
 	UnsupportedMediaType Code = "unsupported_media_type"
+	InvalidTransition    Code = "invalid_transition"
 	TooLarge             Code = "too_large"
 	RateLimited          Code = "rate_limited"
 	InternalError        Code = "internal_error"
-	StoreCorrupt         Code = "store_corrupt"
-	StoreBusy            Code = "store_busy"
-	QuotaExceeded        Code = "quota_exceeded"
 
 	CrossOrigin       Code = "cross_origin"
 	OperatorRequired  Code = "operator_required"
@@ -44,7 +39,6 @@ const (
 	SlotTimeout       Code = "slot_timeout"
 	SlotRefused       Code = "slot_refused_identity"
 	SignInUnavailable Code = "sign_in_unavailable"
-	InvalidTransition Code = "invalid_transition"
 )
 
 var codeStatus = map[Code]int{
@@ -53,22 +47,16 @@ var codeStatus = map[Code]int{
 	BadIdentity:          http.StatusBadRequest,
 	Unauthenticated:      http.StatusUnauthorized,
 	HumanRequired:        http.StatusForbidden,
-	AgentRequired:        http.StatusForbidden,
-	SurfaceForbidden:     http.StatusForbidden,
 	ConsoleRequired:      http.StatusForbidden,
 	PolicyDenied:         http.StatusForbidden,
 	NotFound:             http.StatusNotFound,
 	FeatureDisabled:      http.StatusNotFound,
 	MethodNotAllowed:     http.StatusMethodNotAllowed,
-	NotAcceptable:        http.StatusNotAcceptable,
 	UnsupportedMediaType: http.StatusUnsupportedMediaType,
 	InvalidTransition:    http.StatusConflict,
 	TooLarge:             http.StatusRequestEntityTooLarge,
 	RateLimited:          http.StatusTooManyRequests,
 	InternalError:        http.StatusInternalServerError,
-	StoreCorrupt:         http.StatusInternalServerError,
-	StoreBusy:            http.StatusServiceUnavailable,
-	QuotaExceeded:        http.StatusInsufficientStorage,
 
 	CrossOrigin:       http.StatusForbidden,
 	OperatorRequired:  http.StatusForbidden,

@@ -148,7 +148,7 @@ func BenchmarkIdleStream(b *testing.B) {
 			}()
 		}
 	}()
-	p, err := proxy.New(proxy.Options{Rules: rules(b, testRules), PublicURL: mustURL(origin), MaxStreams: streams})
+	p, err := proxy.New(proxy.Options{Rules: rules(b, testRules), PublicURL: mustURL(origin), MaxInFlight: streams})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestSlotIsFull(t *testing.T) { // RTR-23
 	e := newEvents()
 	full, other := upstream(t, e.ServeHTTP), newRecorder(t, false)
 	toFull, toOther := mustURL(full), mustURL(other.URL())
-	r := newRouter(t, full, func(o *proxy.Options) { o.MaxStreams = 8 }, func(r *http.Request) proxy.Target {
+	r := newRouter(t, full, func(o *proxy.Options) { o.MaxInFlight = 8 }, func(r *http.Request) proxy.Target {
 		if r.Header.Get("X-Test") == "b" {
 			return proxy.Target{Tenant: tenantB, Slot: "b", Upstream: toOther, User: bob}
 		}

@@ -37,7 +37,7 @@ type Options struct {
 	UploadLimit    int64         // bytes of a request's body; default 32 MiB
 	HeaderTimeout  time.Duration // until an answer's headers; default 60 s. Slow rules have 15 minutes
 	TempDir        string        // for long bodies of unknown length; default os.TempDir
-	MaxStreams     int           // requests under way per slot; default 120
+	MaxInFlight    int           // requests and streams under way per slot; default 120
 
 	Registry prometheus.Registerer                           // may be nil
 	OnDown   func(slot string)                               // told when a slot cannot be reached; must not block
@@ -101,7 +101,7 @@ func New(o Options) (*Proxy, error) {
 		uploadLimit:    o.UploadLimit,
 		tempDir:        o.TempDir,
 		headerTimeout:  o.HeaderTimeout,
-		maxInFlight:    int64(o.MaxStreams),
+		maxInFlight:    int64(o.MaxInFlight),
 		onDown:         o.OnDown,
 		health:         o.Health,
 		refuse:         o.Refuse,

@@ -35,7 +35,7 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request, id *identity.Identit
 		Version    string        `json:"version"`
 	}{
 		User: id.User, Name: id.Name, Roles: append([]string{}, id.Roles...), Actor: id.Actor,
-		Site: s.siteOf(r), ChatURL: api.Origin(s.config.PublicURL), ConsoleURL: s.consoleOrigin(), Version: s.version,
+		Site: s.siteOf(r), ChatURL: api.Origin(s.config.PublicURL), ConsoleURL: api.Origin(s.console()), Version: s.version,
 	}
 	if t := s.tenantOf(id); t != nil {
 		view.Tenant = &slotView{ID: t.ID(), Slot: t.Slot(), State: t.State()}

@@ -159,7 +159,7 @@ func (s *Server) admit(site identity.Site, rt route, w http.ResponseWriter, r *h
 			return hux.Errorf(hux.HumanRequired, "Only a person may do this.")
 		}
 		if id.Method == identity.Session && site != identity.Console {
-			return hux.Errorf(hux.ConsoleRequired, "From a browser this is done on the console, %s.", s.consoleOrigin())
+			return hux.Errorf(hux.ConsoleRequired, "From a browser this is done on the console, %s.", api.Origin(s.console()))
 		}
 	}
 	return rt.handler(w, r.WithContext(ctx), id)
@@ -172,7 +172,7 @@ func (s *Server) fence(r *http.Request, site identity.Site, id *identity.Identit
 	if id.Method != identity.Session || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
-	own := s.consoleOrigin()
+	own := api.Origin(s.console())
 	if site == identity.Chat {
 		own = api.Origin(s.config.PublicURL)
 	}

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,15 +66,29 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) error {
 	if site == "" {
 		return hux.Errorf(hux.Misdirected, "No site of this router has this host name.")
 	}
-	if own := s.own[site]; strings.HasPrefix(path, "/hux/") || path == "/hux" || s.ownPaths[site][path] ||
-		(site == identity.API && strings.HasPrefix(path, "/demo/")) || (site == identity.Console && s.config.ConsoleURL != nil) {
-		own.ServeHTTP(w, r)
+	if s.isOwn(site, path) {
+		s.own[site].ServeHTTP(w, r)
 		return nil
 	}
 	if err := s.webUI(w, r, site); err != nil {
 		s.failWebUI(w, r, err)
 	}
 	return nil
+}
+
+// isOwn reports whether a path of site is answered here; all others are the
+// WebUI's.
+func (s *Server) isOwn(site identity.Site, path string) bool {
+	switch {
+	case path == "/hux", strings.HasPrefix(path, "/hux/"):
+		return true
+	case site == identity.API:
+		return strings.HasPrefix(path, "/demo/")
+	case site == identity.Console && s.config.ConsoleURL != nil:
+		return true // no WebUI is there
+	default:
+		return slices.Contains(signInPaths, path)
+	}
 }
 
 // webUI sends a request on to the WebUI of whoever sends it.
@@ -232,7 +248,7 @@ func (rec *recorder) Write(p []byte) (int, error) {
 func requestID(r *http.Request) string {
 	id := r.Header.Get("HUX-Request-Id")
 	if id == "" || len(id) > 64 || strings.ContainsFunc(id, func(c rune) bool { return c < '!' || c > '~' }) {
-		return newRequestID()
+		return rand.Text()[:20]
 	}
 	return id
 }

@@ -4,7 +4,6 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -59,7 +58,6 @@ type Server struct {
 
 	sites    map[string]identity.Site // by Host, as browsers write it
 	own      map[identity.Site]http.Handler
-	ownPaths map[identity.Site]map[string]bool // outside /hux/
 	draining atomic.Bool
 }
 
@@ -87,14 +85,15 @@ func New(c *config.Config, o Options) (*Server, error) {
 	if s.db, err = store.Open(filepath.Join(c.Data, "router.db")); err != nil {
 		return nil, err
 	}
-	if err := s.join(o); err != nil {
+	if err := s.join(); err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
+	s.mapSites(o.Local)
 	return s, nil
 }
 
 // join builds the parts from the configuration; each gets just what it needs.
-func (s *Server) join(o Options) (err error) {
+func (s *Server) join() (err error) {
 	c := s.config
 	s.identity, err = identity.New(identity.Options{
 		DB: s.db, Key: c.Key,
@@ -118,13 +117,10 @@ func (s *Server) join(o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	console := c.ConsoleURL
-	if console == nil {
-		console = c.PublicURL
-	}
 	s.proxy, err = proxy.New(proxy.Options{
 		Rules: s.rules, IdentityHeader: c.IdentityHeader, PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL,
-		Head: markNonces(bridge.Head(console)), UploadLimit: c.UploadLimit, TempDir: c.Data, HeaderTimeout: c.UpstreamTimeout, MaxStreams: c.SlotConnections,
+		Head:        markNonces(bridge.Head(s.console())),
+		UploadLimit: c.UploadLimit, TempDir: c.Data, HeaderTimeout: c.UpstreamTimeout, MaxInFlight: c.SlotConnections,
 		Registry: s.registry, OnDown: s.tenants.Suspect, Refuse: s.failWebUI,
 		Health: func(t proxy.Target) bool { return s.tenants.State(t.Slot) != tenant.Down },
 	})
@@ -138,7 +134,6 @@ func (s *Server) join(o Options) (err error) {
 	if s.pages, err = bridge.NewPages(pages); err != nil {
 		return fmt.Errorf("pages: %w", err)
 	}
-	s.mapSites(o.Local)
 	return nil
 }
 
@@ -158,11 +153,9 @@ func (s *Server) mapSites(local http.Handler) {
 	}
 	onConsole := append(s.everywhere(identity.Console), s.pagesMap()...)
 	s.own = map[identity.Site]http.Handler{identity.API: s.newMux(identity.API, onAPI)}
-	s.ownPaths = map[identity.Site]map[string]bool{identity.API: {}}
 	if c.ConsoleURL == nil { // one origin: all of it is Console, which also has the WebUI
 		s.sites[c.PublicURL.Host] = identity.Console
 		s.own[identity.Console] = s.newMux(identity.Console, append(onConsole, s.signInRoutes(identity.Console)...))
-		s.ownPaths[identity.Console] = map[string]bool{signInPaths[0]: true, signInPaths[1]: true}
 		return
 	}
 	s.sites[c.PublicURL.Host], s.sites[c.ConsoleURL.Host] = identity.Chat, identity.Console
@@ -172,7 +165,6 @@ func (s *Server) mapSites(local http.Handler) {
 			http.Redirect(w, r, "/hux/api/ui/", http.StatusFound)
 			return nil
 		}}))
-	s.ownPaths[identity.Chat] = map[string]bool{signInPaths[0]: true, signInPaths[1]: true}
 }
 
 // Close gives the state back after Run.
@@ -233,7 +225,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	if err := server.Shutdown(graceful); err != nil {
 		slog.Warn("requests were cut at the end of the grace time")
 		stop()
-		return errors.Join(server.Close(), nil)
+		return server.Close()
 	}
 	return nil
 }
@@ -253,11 +245,10 @@ func (s *Server) serveMetrics() (stop func(), err error) {
 	return func() { _ = server.Close() }, nil
 }
 
-func (s *Server) consoleOrigin() string {
+// console is where our own pages are: with one origin, beside the WebUI.
+func (s *Server) console() *url.URL {
 	if s.config.ConsoleURL == nil {
-		return api.Origin(s.config.PublicURL)
+		return s.config.PublicURL
 	}
-	return api.Origin(s.config.ConsoleURL)
+	return s.config.ConsoleURL
 }
-
-func newRequestID() string { return rand.Text()[:20] }

@@ -85,7 +85,7 @@ func slots(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		for i, m := range s.Members {
 			members[i] = string(m)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", s.ID, s.State, s.Assigned, dash(strings.Join(members, ",")), dash(s.URL))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", s.ID, s.State, s.Assignment, dash(strings.Join(members, ",")), dash(s.URL))
 	}
 	return table.Flush()
 }

@@ -15,6 +15,7 @@ import (
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/router/identity"
+	"bstein.dev/hux/router/tenant"
 )
 
 // AdminSocket is where a running router takes operators' commands: a Unix
@@ -127,7 +128,7 @@ func (s *Server) free(ctx context.Context, slot string, wiped bool) error {
 
 func (s *Server) tenantOfSlot(slot string) (hux.Tenant, error) {
 	for _, st := range s.tenants.List() {
-		if st.ID == slot && st.Assigned == "assigned" {
+		if st.ID == slot && st.Assignment == tenant.Assigned {
 			return st.Tenant, nil
 		}
 	}

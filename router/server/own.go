@@ -75,7 +75,7 @@ func (s *Server) status(w http.ResponseWriter, _ *http.Request, _ *identity.Iden
 	for _, st := range slots {
 		if st.Pool {
 			total++
-			if st.Assigned == "free" {
+			if st.Assignment == tenant.Free {
 				free++
 			}
 		}

@@ -108,16 +108,26 @@ func (s *Service) Suspect(id string) {
 	}
 }
 
+// Assignment says whether somebody has a slot.
+type Assignment string
+
+// A slot that was freed waits for its WebUI to be wiped.
+const (
+	Free     Assignment = "free"
+	Assigned Assignment = "assigned"
+	Freed    Assignment = "freed"
+)
+
 // SlotStatus is a slot as an operator sees it.
 type SlotStatus struct {
-	ID        string     `json:"id"`
-	URL       string     `json:"url"` // "" where it is not configured
-	State     State      `json:"state"`
-	CheckedAt *time.Time `json:"checked_at"`
-	Pool      bool       `json:"pool"`       // claimed at a first sign-in, not for fixed members
-	Assigned  string     `json:"assignment"` // free, assigned, or freed: waiting for its WebUI to be wiped
-	Tenant    hux.Tenant `json:"tenant,omitempty"`
-	Members   []hux.User `json:"members"`
+	ID         string     `json:"id"`
+	URL        string     `json:"url"` // "" where it is not configured
+	State      State      `json:"state"`
+	CheckedAt  *time.Time `json:"checked_at"`
+	Pool       bool       `json:"pool"` // claimed at a first sign-in, not for fixed members
+	Assignment Assignment `json:"assignment"`
+	Tenant     hux.Tenant `json:"tenant,omitempty"`
+	Members    []hux.User `json:"members"`
 }
 
 // List gives every slot, configured ones in their order.
@@ -127,7 +137,7 @@ func (s *Service) List() []SlotStatus {
 	var list []SlotStatus
 	listed := map[string]bool{}
 	add := func(c *slot) {
-		st := SlotStatus{ID: c.ID, State: c.health.state(), Pool: len(c.Members) == 0, Assigned: "free", Members: []hux.User{}}
+		st := SlotStatus{ID: c.ID, State: c.health.state(), Pool: len(c.Members) == 0, Assignment: Free, Members: []hux.User{}}
 		if c.URL != nil {
 			st.URL = c.URL.String()
 		}
@@ -136,9 +146,9 @@ func (s *Service) List() []SlotStatus {
 			st.CheckedAt = &at
 		}
 		if r, ok := s.rows[c.ID]; ok {
-			st.Assigned = "assigned"
+			st.Assignment = Assigned
 			if r.Freed {
-				st.Assigned = "freed"
+				st.Assignment = Freed
 			}
 			st.Tenant, st.Members = r.Tenant, append(st.Members, r.Members...)
 		}
@@ -167,9 +177,9 @@ var (
 func (c slotCollector) Describe(ch chan<- *prometheus.Desc) { ch <- slotsDesc; ch <- slotUpDesc }
 
 func (c slotCollector) Collect(ch chan<- prometheus.Metric) {
-	count := map[string]int{"free": 0, "assigned": 0, "freed": 0}
+	count := map[Assignment]int{Free: 0, Assigned: 0, Freed: 0}
 	for _, st := range c.s.List() {
-		count[st.Assigned]++
+		count[st.Assignment]++
 		up := 0.0
 		if st.State == Up {
 			up = 1
@@ -177,6 +187,6 @@ func (c slotCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(slotUpDesc, prometheus.GaugeValue, up, st.ID)
 	}
 	for assignment, n := range count {
-		ch <- prometheus.MustNewConstMetric(slotsDesc, prometheus.GaugeValue, float64(n), assignment)
+		ch <- prometheus.MustNewConstMetric(slotsDesc, prometheus.GaugeValue, float64(n), string(assignment))
 	}
 }

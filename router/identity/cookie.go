@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"iter"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,9 +17,8 @@ type cookieNames struct {
 	secure  bool
 }
 
-const (
-	lastLifetime = 400 * 24 * time.Hour
-)
+// lastLifetime is the longest that browsers keep a cookie.
+const lastLifetime = 400 * 24 * time.Hour
 
 // namesFor names the cookies of the site at u. Browsers count *.localhost as
 // secure over plain HTTP too.
@@ -47,25 +47,36 @@ func (s *Service) names(site Site) cookieNames {
 	return s.consoleNames
 }
 
+// cookies walks through the names and values in Cookie header lines.
+func cookies(lines []string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for _, line := range lines {
+			for line != "" {
+				var pair string
+				pair, line, _ = strings.Cut(line, ";")
+				name, value, ok := strings.Cut(pair, "=")
+				if ok && !yield(strings.Trim(name, " \t"), strings.Trim(value, " \t")) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // cookie finds the one cookie of that name in Cookie header lines. One that
 // comes twice is not found: at most one of the two is ours.
 func cookie(lines []string, name string) (value string, ok bool) {
 	if name == "" {
 		return "", false
 	}
-	for _, line := range lines {
-		for line != "" {
-			var pair string
-			pair, line, _ = strings.Cut(line, ";")
-			key, v, found := strings.Cut(pair, "=")
-			if !found || strings.Trim(key, " \t") != name {
-				continue
-			}
-			if ok {
-				return "", false
-			}
-			value, ok = strings.Trim(v, " \t"), true
+	for n, v := range cookies(lines) {
+		if n != name {
+			continue
 		}
+		if ok {
+			return "", false
+		}
+		value, ok = v, true
 	}
 	return value, ok
 }
@@ -73,14 +84,9 @@ func cookie(lines []string, name string) (value string, ok bool) {
 // cookiesWith lists the names of cookies that start with prefix.
 func cookiesWith(lines []string, prefix string) []string {
 	var names []string
-	for _, line := range lines {
-		for line != "" {
-			var pair string
-			pair, line, _ = strings.Cut(line, ";")
-			name, _, ok := strings.Cut(strings.Trim(pair, " \t"), "=")
-			if ok && strings.HasPrefix(name, prefix) {
-				names = append(names, name)
-			}
+	for name := range cookies(lines) {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -101,19 +101,19 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	for name, values := range q {
 		if len(values) > 1 && slices.Contains([]string{"state", "code", "iss", "error"}, name) {
-			return s.refuse("refused", errStrange)
+			return s.refuse("refused", errNotBegun)
 		}
 	}
 	f, ok := s.takeFlow(w, r, q.Get("state"))
 	if !ok {
-		return s.refuse("refused", errStrange)
+		return s.refuse("refused", errNotBegun)
 	}
 	e, err := s.provider.ready()
 	if err != nil {
 		return s.refuse("unavailable", err)
 	}
 	if iss := q.Get("iss"); (iss != "" || e.sendsIss) && iss != s.o.Issuer { // RFC 9207
-		return s.refuse("refused", errStrange)
+		return s.refuse("refused", errNotBegun)
 	}
 	switch q.Get("error") {
 	case "":
@@ -127,14 +127,16 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		var answer *oauth2.RetrieveError
 		if errors.As(err, &answer) && answer.Response.StatusCode < http.StatusInternalServerError && answer.ErrorCode == "invalid_grant" {
-			return s.refuse("refused", errStrange)
+			return s.refuse("refused", errNotBegun)
 		}
 		return s.refuse("unavailable", signInUnavailable(errors.New(safeCause(err))))
 	}
 	return s.finish(w, r, e, f, token)
 }
 
-var errStrange = hux.Errorf(hux.BadRequest, "This sign-in was not begun in this browser, or it took too long. Begin again.")
+// errNotBegun is the one answer to whatever does not belong to a sign-in that
+// this browser began: which check it failed is no use to an honest one.
+var errNotBegun = hux.Errorf(hux.BadRequest, "This sign-in was not begun in this browser, or it took too long. Begin again.")
 
 // refuse counts a sign-in that ends here.
 func (s *Service) refuse(outcome string, err error) error {

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"time"
 
-	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/store"
 )
@@ -177,7 +176,7 @@ func (s *Service) accept(w http.ResponseWriter, r *http.Request) error {
 
 // failed (chat) is where a hand-over that was refused ends.
 func (s *Service) failed(http.ResponseWriter, *http.Request) error {
-	return hux.Errorf(hux.BadRequest, "This sign-in was not begun in this browser, or it took too long. Begin again.")
+	return errNotBegun
 }
 
 // isHash reports whether v has the shape of secretHash's results.

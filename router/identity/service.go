@@ -60,7 +60,7 @@ var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", 
 // be up: Run looks for it.
 func New(o Options) (*Service, error) {
 	if err := o.complete(); err != nil {
-		return nil, fmt.Errorf("identity: %w", err)
+		return nil, err
 	}
 	s := &Service{db: o.DB, o: o, now: o.Now, log: o.Log}
 	s.console = o.PublicURL
@@ -86,7 +86,7 @@ func New(o Options) (*Service, error) {
 		return nil, err
 	}
 	if s.provider, err = newProvider(o, s.metrics); err != nil {
-		return nil, fmt.Errorf("identity: %w", err)
+		return nil, err
 	}
 	s.sessions.init()
 	s.tokens.init()

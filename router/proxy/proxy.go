@@ -75,7 +75,7 @@ type Proxy struct {
 // New makes a Proxy.
 func New(o Options) (*Proxy, error) {
 	if o.PublicURL == nil || o.PublicURL.Host == "" {
-		return nil, errors.New("proxy: a public URL is required")
+		return nil, errors.New("a public URL is required")
 	}
 	if o.IdentityHeader == "" {
 		o.IdentityHeader = "X-Hux-User"
@@ -83,10 +83,10 @@ func New(o Options) (*Proxy, error) {
 	var buf [maxFold]byte
 	fold, plain := foldName(&buf, o.IdentityHeader)
 	if !httpguts.ValidHeaderFieldName(o.IdentityHeader) || !plain || len(fold) == 0 || len(fold) == maxFold {
-		return nil, fmt.Errorf("proxy: %q is no name for the identity header", o.IdentityHeader)
+		return nil, fmt.Errorf("%q is no name for the identity header", o.IdentityHeader)
 	}
 	if !ascii(o.Head) {
-		return nil, errors.New("proxy: the snippet for pages must be ASCII")
+		return nil, errors.New("the snippet for pages must be ASCII")
 	}
 	p := &Proxy{
 		rules:          o.Rules,

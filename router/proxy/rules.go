@@ -136,34 +136,34 @@ func LoadRules(from io.Reader) (*Rules, error) {
 	dec.DisallowUnknownFields()
 	r := new(Rules)
 	if err := dec.Decode(r); err != nil {
-		return nil, fmt.Errorf("rules: %w", err)
+		return nil, fmt.Errorf("%w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("rules: something follows the object")
+		return nil, errors.New("something follows the object")
 	}
 	if r.Format != 1 {
-		return nil, fmt.Errorf("rules: format %d, this router reads format 1", r.Format)
+		return nil, fmt.Errorf("format %d, this router reads format 1", r.Format)
 	}
 	if err := r.checkUpstream(); err != nil {
-		return nil, fmt.Errorf("rules: upstream: %w", err)
+		return nil, fmt.Errorf("upstream: %w", err)
 	}
 	for i, k := range r.QueryDenied {
 		if k == "" || k != strings.ToLower(k) {
-			return nil, fmt.Errorf("rules: query_denied[%d]: %q is not a lower-case key", i, k)
+			return nil, fmt.Errorf("query_denied[%d]: %q is not a lower-case key", i, k)
 		}
 	}
 	for i, d := range r.Deny {
 		if err := r.addDeny(d); err != nil {
-			return nil, fmt.Errorf("rules: deny[%d]: %w", i, err)
+			return nil, fmt.Errorf("deny[%d]: %w", i, err)
 		}
 	}
 	for i, a := range r.Allow {
 		if err := r.addAllow(a); err != nil {
-			return nil, fmt.Errorf("rules: allow[%d]: %w", i, err)
+			return nil, fmt.Errorf("allow[%d]: %w", i, err)
 		}
 	}
 	if len(r.Allow) == 0 {
-		return nil, errors.New("rules: allow is empty")
+		return nil, errors.New("allow is empty")
 	}
 	return r, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -114,9 +113,6 @@ func (x *exchange) measure(limit int64) error {
 
 // unreadBody is what a client is told whose body ended too early.
 func unreadBody(err error) error {
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return hux.Errorf(hux.TooLarge, "At most %d bytes can be sent in one request.", tooLarge.Limit)
-	}
 	return hux.Errorf(hux.BadRequest, "The request's body could not be read.").Because(err)
 }
 

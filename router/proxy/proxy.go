@@ -34,7 +34,7 @@ type Options struct {
 	PublicURL      *url.URL      // where browsers see the web UI
 	ConsoleURL     *url.URL      // our pages, to be framed by the web UI; nil on one origin
 	Head           string        // HTML for the head of pages, ASCII, with NonceMarker in its tags
-	UploadLimit    int64         // bytes of a request's body; default 32 MiB
+	UploadLimit    int64         // bytes of a request's body; default 64 MiB
 	HeaderTimeout  time.Duration // until an answer's headers; default 60 s. Slow rules have 15 minutes
 	TempDir        string        // for long bodies of unknown length; default os.TempDir
 	MaxInFlight    int           // requests and streams under way per slot; default 120
@@ -116,7 +116,7 @@ func New(o Options) (*Proxy, error) {
 		}
 	}
 	if p.uploadLimit <= 0 {
-		p.uploadLimit = 32 << 20
+		p.uploadLimit = 64 << 20
 	}
 	if p.headerTimeout <= 0 {
 		p.headerTimeout = time.Minute

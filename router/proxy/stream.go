@@ -91,13 +91,12 @@ type eventStream struct {
 	slot   *slot
 	cut    func() bool // stops the watch over the context
 	closed sync.Once
+	rest   io.Reader // what takes the body's place once the stream is over; for Read alone
 
 	mu     sync.Mutex
-	ending bool
+	ending bool   // it is to end behind the event under way
 	last   []byte // the last bytes that were passed on, to know the end of an event
 	room   [4]byte
-	rest   []byte // what is still to be said before the end
-	ended  bool
 }
 
 // passStream makes resp an event stream that can be ended from here.
@@ -124,43 +123,27 @@ func eventStreamType(contentType string) bool {
 }
 
 func (s *eventStream) Read(b []byte) (int, error) {
-	s.mu.Lock()
-	if s.ended {
-		n := copy(b, s.rest)
-		s.rest = s.rest[n:]
-		s.mu.Unlock()
-		if n == 0 {
-			return 0, io.EOF
-		}
-		return n, nil
+	if s.rest != nil {
+		return s.rest.Read(b)
 	}
-	s.mu.Unlock()
-
 	n, err := s.body.Read(b)
-
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ending {
 		s.remember(b[:n])
 		return n, err
 	}
-	// The stream is to end: behind the first event that is whole.
-	whole := s.whole(b[:n])
-	if whole < 0 && err == nil {
+	switch whole := s.whole(b[:n]); {
+	case whole >= 0:
+		n, s.rest = whole, bytes.NewReader(closing)
+	case err != nil: // in the middle of an event, where a comment would become part of it
+		s.rest = bytes.NewReader(nil)
+	default:
 		s.remember(b[:n])
 		return n, nil
 	}
-	s.ended = true
-	if whole >= 0 {
-		n = whole
-		s.rest = closing
-	}
 	if n == 0 {
-		n = copy(b, s.rest)
-		s.rest = s.rest[n:]
-		if n == 0 {
-			return 0, io.EOF
-		}
+		return s.rest.Read(b)
 	}
 	return n, nil
 }

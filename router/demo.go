@@ -30,7 +30,8 @@ const demoHelp = `Usage: hux demo [--listen 127.0.0.1:8080] [--data DIR] [--verb
 
 Starts the router with everything it needs inside: an OpenID provider with four
 people, a stand-in WebUI for alice and one for bob, and a scripted agent. With
---data (or HUX_DATA) it keeps its state there; else it forgets it at the end.
+--data (or HUX_DATA) it keeps sign-ins, user ids and slots there; the stand-ins'
+chats are forgotten at the end in any case.
 --verbose logs each request.
 `
 
@@ -67,7 +68,11 @@ func demo(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%w; HUX_LISTEN=127.0.0.1:PORT chooses another", err)
 	}
-	d, err := newDemo(l.Addr().(*net.TCPAddr).Port, *data)
+	address := l.Addr().(*net.TCPAddr)
+	if !address.IP.IsLoopback() {
+		fmt.Fprintln(stderr, "warning: others on the network can reach this demo, and its passwords are no secret; use HUX_LISTEN=127.0.0.1:PORT")
+	}
+	d, err := newDemo(address.Port, *data)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}

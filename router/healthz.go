@@ -18,7 +18,7 @@ check, which has no other program to ask with.
 `
 
 func healthz(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c, _, err := loadConfig(args, healthzHelp, stdout, stderr)
+	c, _, err := loadConfig(args, healthzHelp, stdout, stderr, "listen", "tls_cert")
 	if err != nil {
 		return err
 	}

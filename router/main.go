@@ -94,9 +94,10 @@ func version() string {
 	return strings.Join(strings.Fields(v+" "+commit+" "+info.GoVersion), " ")
 }
 
-// loadConfig reads the settings and prints what is wrong with them.
-func loadConfig(args []string, help string, stdout, stderr io.Writer) (*config.Config, []string, error) {
-	c, warnings, problems, err := config.Load(config.Source{Args: args, Environ: os.Environ()})
+// loadConfig reads the settings and prints what is wrong with them. A command
+// that needs but a few names them in only.
+func loadConfig(args []string, help string, stdout, stderr io.Writer, only ...string) (*config.Config, []string, error) {
+	c, warnings, problems, err := config.Load(config.Source{Args: args, Environ: os.Environ(), Only: only})
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, help)
 		printSettings(stdout)
@@ -109,7 +110,11 @@ func loadConfig(args []string, help string, stdout, stderr io.Writer) (*config.C
 		fmt.Fprintln(stderr, "error:", p)
 	}
 	if len(problems) > 0 {
-		fmt.Fprintf(stderr, "%d of the settings are wrong; docs/configuration.md lists them all\n", len(problems))
+		plural := "s"
+		if len(problems) == 1 {
+			plural = ""
+		}
+		fmt.Fprintf(stderr, "%d problem%s; docs/configuration.md lists all settings\n", len(problems), plural)
 		return nil, nil, errSaid
 	}
 	return c, warnings, nil

@@ -192,15 +192,19 @@ func tell(ctx context.Context, configFile, path string, command server.AdminRequ
 	if configFile != "" {
 		args = []string{"--config", configFile}
 	}
-	c, _, err := loadConfig(args, "", stdout, stderr)
+	c, _, err := loadConfig(args, "", stdout, stderr, "data")
 	if err != nil {
 		return nil, err
 	}
 	answer, err := post(ctx, server.AdminSocket(c.Data), path, command)
-	if opErr := (*net.OpError)(nil); errors.As(err, &opErr) && opErr.Op == "dial" {
-		return withoutRouter(ctx, c, path, command)
+	if opErr := (*net.OpError)(nil); !errors.As(err, &opErr) || opErr.Op != "dial" {
+		return answer, err
 	}
-	return answer, err
+	if c, _, err = loadConfig(args, "", stdout, stderr); err != nil {
+		fmt.Fprintln(stderr, "No router runs with this data directory, and without one the command needs the whole configuration.")
+		return nil, err
+	}
+	return withoutRouter(ctx, c, path, command)
 }
 
 // withoutRouter opens the state itself; its lock keeps a router from starting

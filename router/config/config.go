@@ -3,8 +3,11 @@
 package config
 
 import (
+	"cmp"
 	"net/netip"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"bstein.dev/hux/hux"
@@ -72,4 +75,23 @@ func (p Problem) String() string {
 		return p.Key + ": " + p.Reason
 	}
 	return p.Where + ": " + p.Key + ": " + p.Reason
+}
+
+// compare orders problems as a person would mend them: by source, and in a
+// file from the top; what is missing comes last.
+func (p Problem) compare(q Problem) int {
+	file := func(p Problem) (name string, line int) {
+		name, at, _ := strings.Cut(p.Where, ":")
+		line, _ = strconv.Atoi(at)
+		return name, line
+	}
+	a, aLine := file(p)
+	b, bLine := file(q)
+	missing := func(where string) int {
+		if where == "" {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(missing(p.Where), missing(q.Where)), cmp.Compare(a, b), cmp.Compare(aLine, bLine), cmp.Compare(p.Key, q.Key))
 }

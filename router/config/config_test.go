@@ -133,3 +133,22 @@ func TestAContainerNamesItsImage(t *testing.T) {
 		t.Error(problems)
 	}
 }
+
+func TestProblemsComeAllAtOnceInTheOrderOfTheFile(t *testing.T) {
+	file := "listen: nope\nsession_idle: soon\n" + strings.Replace(whole, "pool-1.webui", "alice.webui", 1) + "tls_cert: /none\n"
+	var keys []string
+	_, _, problems := load(t, file, nil, nil)
+	for _, p := range problems {
+		keys = append(keys, p.Key)
+	}
+	if want := []string{"listen", "session_idle", "slots", "tls_cert", "tls_cert", "key"}; !slices.Equal(keys, want) {
+		t.Errorf("%v, want %v", keys, want)
+	}
+}
+
+func TestACommandMayNeedButOneSetting(t *testing.T) {
+	c, _, problems, err := config.Load(config.Source{Args: []string{"--data", "/d", "--session-idle", "soon"}, Only: []string{"data"}})
+	if err != nil || len(problems) > 0 || c.Data != "/d" {
+		t.Errorf("%+v %v %v", c, problems, err)
+	}
+}

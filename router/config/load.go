@@ -24,6 +24,9 @@ type Source struct {
 	Args     []string          // command line after the command's name
 	Environ  []string          // as os.Environ gives it
 	Defaults map[string]string // by key
+	// Only names the settings that matter, for a command that needs no more: of
+	// the others nothing is required and no problem is told. Nil: all.
+	Only []string
 }
 
 // Load reads and validates the configuration. It reports every problem it
@@ -77,9 +80,12 @@ func Load(src Source) (c *Config, warnings []string, problems []Problem, err err
 			l.set(o, "--"+o.FlagName(), *values[o.Key])
 		}
 	}
-	if len(l.problems) == 0 {
-		l.validate()
+	if src.Only != nil {
+		l.problems = slices.DeleteFunc(l.problems, func(p Problem) bool { return !slices.Contains(src.Only, p.Key) && p.Key != "config" })
+		return l.config, l.warnings, l.problems, nil
 	}
+	l.validate()
+	slices.SortStableFunc(l.problems, Problem.compare)
 	return l.config, l.warnings, l.problems, nil
 }
 
@@ -120,6 +126,9 @@ func (l *loader) readEnv(env map[string]string) {
 				if err != nil {
 					l.problem(name+"_FILE", o.Key, "can't be read: "+reason(err))
 					continue
+				}
+				if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && !l.container { // an orchestrator mounts secrets readable
+					l.warnings = append(l.warnings, name+"_FILE: others on this machine can read the file; chmod 600 it")
 				}
 				name, v, ok = name+"_FILE", strings.TrimRight(string(content), "\r\n"), true
 			}

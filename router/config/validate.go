@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"bstein.dev/hux/hux"
@@ -33,7 +35,8 @@ func newSlot(id, base string, members []hux.User) (Slot, error) {
 func (l *loader) validate() {
 	c := l.config
 	require := func(key string, missing bool) {
-		if missing {
+		known := slices.ContainsFunc(l.problems, func(p Problem) bool { return p.Key == key })
+		if missing && !known {
 			l.problem(l.where[key], key, "is required")
 		}
 	}
@@ -54,8 +57,17 @@ func (l *loader) validate() {
 			}
 		}
 	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		l.problem(l.where["listen"], "listen", "must be host:port, such as 127.0.0.1:8080 or :8080")
+	for key, address := range map[string]string{"listen": c.Listen, "metrics_listen": c.MetricsListen} {
+		_, port, err := net.SplitHostPort(address)
+		if _, portErr := strconv.ParseUint(port, 10, 16); (err != nil || portErr != nil) && (address != "" || key == "listen") {
+			l.problem(l.where[key], key, "must be host:port, such as 127.0.0.1:8080 or :8080")
+		}
+	}
+	if c.OIDCClientSecret == "" {
+		l.warnings = append(l.warnings, "oidc_client_secret is not set: sign-in works only if the provider has hux as a public client")
+	}
+	if c.PublicURL != nil && c.PublicURL.Scheme == "https" && c.TLSCert == "" && len(c.TrustedProxies) == 0 {
+		l.warnings = append(l.warnings, "public_url is https, but hux neither ends TLS itself (tls_cert) nor trusts a proxy that does (trusted_proxies): everybody would share one client address")
 	}
 	for key, v := range map[string]string{"oidc_issuer": c.OIDCIssuer, "oidc_internal_url": c.OIDCInternalURL} {
 		if u, err := url.Parse(v); v != "" && (err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "") {

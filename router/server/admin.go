@@ -128,11 +128,15 @@ func (s *Server) free(ctx context.Context, slot string, wiped bool) error {
 
 func (s *Server) tenantOfSlot(slot string) (hux.Tenant, error) {
 	for _, st := range s.tenants.List() {
-		if st.ID == slot && st.Assignment == tenant.Assigned {
+		switch {
+		case st.ID != slot:
+		case st.Assignment == tenant.Assigned:
 			return st.Tenant, nil
+		default:
+			return "", hux.Errorf(hux.NotFound, "Slot %s is nobody's yet; an agent belongs to the tenant of a slot.", slot)
 		}
 	}
-	return "", hux.Errorf(hux.NotFound, "Slot %s is nobody's yet; an agent belongs to the tenant of a slot.", slot)
+	return "", hux.Errorf(hux.NotFound, "There is no slot %s.", slot)
 }
 
 // AgentView is an agent as an operator sees it.

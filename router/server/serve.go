@@ -28,7 +28,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		p := recover()
 		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-			s.logAccess(r, rec, started, "aborted")
+			s.logAccess(r, rec, started, true)
 			panic(p) // net/http cuts the transfer, which is the point
 		}
 		if p != nil {
@@ -38,7 +38,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			}
 			api.WriteError(rec, r, hux.Errorf(hux.InternalError, "Something went wrong on our side; the request id names it in the log."))
 		}
-		s.logAccess(r, rec, started, "")
+		s.logAccess(r, rec, started, false)
 	}()
 	if err := s.front(rec, r); err != nil {
 		s.fail(rec, r, err)
@@ -205,7 +205,7 @@ func (s *Server) failWebUI(w http.ResponseWriter, r *http.Request, err error) {
 	s.fail(w, r, err)
 }
 
-func (s *Server) logAccess(r *http.Request, rec *recorder, started time.Time, note string) {
+func (s *Server) logAccess(r *http.Request, rec *recorder, started time.Time, aborted bool) {
 	if !s.config.AccessLog {
 		return
 	}
@@ -214,7 +214,7 @@ func (s *Server) logAccess(r *http.Request, rec *recorder, started time.Time, no
 		slog.String("request_id", api.RequestID(r.Context())),
 		slog.String("method", r.Method), slog.String("host", r.Host), slog.String("path", r.URL.Path),
 		slog.Int("status", rec.status), slog.Int64("bytes", rec.bytes),
-		slog.Duration("took", time.Since(started)), slog.String("client", s.clientAddr(r).String()), slog.String("note", note))
+		slog.Float64("took_ms", float64(time.Since(started).Microseconds())/1000), slog.String("client", s.clientAddr(r).String()), slog.Bool("aborted", aborted))
 }
 
 // recorder notes what was answered. It unwraps, so that flushing, deadlines

@@ -175,56 +175,41 @@ type page struct {
 	ended  bool // parts are all of the page
 }
 
-// build reads the beginning of the page and cuts it into parts.
+// build reads the beginning of the page, and more of it where that does not
+// say enough, and cuts it into parts.
 func (p *page) build(proxy *Proxy, charset, nonce string) error {
 	p.pool, p.buffer = &firstBuffers, firstBuffers.Get().(*[]byte)
 	n, err := p.fill(0)
 	if err != nil {
 		return err
 	}
-	raw := (*p.buffer)[:n]
-	big, is16 := utf16Order(raw, charset)
-	if !is16 {
-		found := scanPage(raw, p.ended, proxy.consoleOrigin != "")
-		if !found.done && !p.ended {
-			if raw, err = p.more(n); err != nil {
-				return err
-			}
-			found = scanPage(raw, p.ended, proxy.consoleOrigin != "")
-		}
-		p.cut(raw, found, proxy, nonce, func(i int) int { return i }, func(s string) []byte { return []byte(s) })
-		return nil
-	}
-	if !p.ended {
+	raw, metas := (*p.buffer)[:n], proxy.consoleOrigin != ""
+	view, ok := viewOf(raw, charset)
+	found := scanPage(view.text, p.ended, metas)
+	if ok && !found.done && !p.ended {
 		if raw, err = p.more(n); err != nil {
 			return err
 		}
+		view, ok = viewOf(raw, charset)
+		found = scanPage(view.text, p.ended, metas)
 	}
-	u, ok := decodeUTF16(raw, big)
 	if !ok {
 		p.parts = append(p.parts, raw)
 		return nil
 	}
-	view := u
-	bom := 0
-	if strings.HasPrefix(string(u.view[:min(3, len(u.view))]), "\ufeff") {
-		bom = 3
-	}
-	view.view = u.view[bom:]
-	found := scanPage(view.view, p.ended, proxy.consoleOrigin != "")
-	p.cut(raw, found, proxy, nonce, func(i int) int { return u.raw(i + bom) }, u.encode)
+	p.cut(raw, view, found, proxy, nonce)
 	return nil
 }
 
 // cut makes the parts: raw with the snippet and the changed policies in it.
-func (p *page) cut(raw []byte, found scan, proxy *Proxy, nonce string, offset func(int) int, encode func(string) []byte) {
+func (p *page) cut(raw []byte, view pageView, found scan, proxy *Proxy, nonce string) {
 	for _, m := range found.policies {
 		if nonce == "" {
 			nonce = policyNonce([]string{m.text})
 		}
 	}
-	snippet := encode(proxy.snippet(nonce))
-	at := offset(found.insert)
+	snippet := view.encode(proxy.snippet(nonce))
+	at := view.raw(found.insert)
 	p.parts = append(p.parts, raw[:at], snippet)
 	p.grown = len(snippet)
 	for _, m := range found.policies {
@@ -232,8 +217,8 @@ func (p *page) cut(raw []byte, found scan, proxy *Proxy, nonce string, offset fu
 		if text == m.text {
 			continue
 		}
-		changed := encode(attribute(text))
-		start, end := offset(m.start), offset(m.end)
+		changed := view.encode(attribute(text))
+		start, end := view.raw(m.start), view.raw(m.end)
 		p.parts = append(p.parts, raw[at:start], changed)
 		p.grown += len(changed) - (end - start)
 		at = end

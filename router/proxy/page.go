@@ -31,12 +31,11 @@ type metaPolicy struct {
 // all of the page.
 func scanPage(view []byte, whole, metas bool) scan {
 	s := scan{insert: -1}
-	z := tokenizer.NewTokenizer(bytes.NewReader(view))
 	at := 0
-	if bytes.HasPrefix(view, []byte("\xef\xbb\xbf")) {
+	if bytes.HasPrefix(view, []byte("\xef\xbb\xbf")) { // a byte order mark, no text
 		at = 3
-		z = tokenizer.NewTokenizer(bytes.NewReader(view[at:]))
 	}
+	z := tokenizer.NewTokenizer(bytes.NewReader(view[at:]))
 	for {
 		kind := z.Next()
 		start := at
@@ -159,10 +158,21 @@ func attribute(policy string) string {
 	return `"` + strings.NewReplacer("&", "&amp;", `"`, "&#34;").Replace(policy) + `"`
 }
 
-// utf16Page is a page in UTF-16: its beginning as UTF-8, and how to get back.
-type utf16Page struct {
-	view []byte
-	big  bool
+// pageView is the beginning of a page as UTF-8, and how to get back to it as
+// it is encoded: as it stands, or in UTF-16.
+type pageView struct {
+	text       []byte
+	utf16, big bool
+}
+
+// viewOf reads the raw beginning of a page; ok is false for UTF-16 that does
+// not come back as the same bytes.
+func viewOf(raw []byte, charset string) (v pageView, ok bool) {
+	big, is := utf16Order(raw, charset)
+	if !is {
+		return pageView{text: raw}, true
+	}
+	return decodeUTF16(raw, big)
 }
 
 // utf16Order tells whether a page is UTF-16, by its byte order mark, else by
@@ -183,10 +193,9 @@ func utf16Order(start []byte, charset string) (big, is bool) {
 	return false, false
 }
 
-// decodeUTF16 gives a view of the raw beginning of a page; ok is false if it
-// does not come back as the same bytes. A character that is cut off at the
-// end is left out.
-func decodeUTF16(raw []byte, big bool) (p utf16Page, ok bool) {
+// decodeUTF16 gives a view of the raw beginning of a page. A character that is
+// cut off at the end is left out.
+func decodeUTF16(raw []byte, big bool) (v pageView, ok bool) {
 	units := make([]uint16, len(raw)/2)
 	for i := range units {
 		if big {
@@ -198,15 +207,19 @@ func decodeUTF16(raw []byte, big bool) (p utf16Page, ok bool) {
 	if n := len(units); n > 0 && units[n-1]&0xfc00 == 0xd800 {
 		units = units[:n-1]
 	}
-	p = utf16Page{view: []byte(string(utf16.Decode(units))), big: big}
-	return p, bytes.Equal(p.encode(string(p.view)), raw[:2*len(units)])
+	v = pageView{text: []byte(string(utf16.Decode(units))), utf16: true, big: big}
+	return v, bytes.Equal(v.encode(string(v.text)), raw[:2*len(units)])
 }
 
-func (p utf16Page) encode(s string) []byte {
+// encode writes s as the page is encoded.
+func (v pageView) encode(s string) []byte {
+	if !v.utf16 {
+		return []byte(s)
+	}
 	units := utf16.Encode([]rune(s))
 	b := make([]byte, 2*len(units))
 	for i, u := range units {
-		if p.big {
+		if v.big {
 			b[2*i], b[2*i+1] = byte(u>>8), byte(u)
 		} else {
 			b[2*i], b[2*i+1] = byte(u), byte(u>>8)
@@ -215,13 +228,16 @@ func (p utf16Page) encode(s string) []byte {
 	return b
 }
 
-// raw is the offset in the raw page of an offset in the view.
-func (p utf16Page) raw(offset int) int {
+// raw is the offset in the raw page of an offset in the text.
+func (v pageView) raw(offset int) int {
+	if !v.utf16 {
+		return offset
+	}
 	n := 0
-	for v := p.view[:offset]; len(v) > 0; {
-		r, size := utf8.DecodeRune(v)
+	for t := v.text[:offset]; len(t) > 0; {
+		r, size := utf8.DecodeRune(t)
 		n += 2 * utf16.RuneLen(r)
-		v = v[size:]
+		t = t[size:]
 	}
 	return n
 }

@@ -133,12 +133,16 @@ func quote(text string) string {
 	return text
 }
 
-// emit puts an event on the stream.
-func (t *turn) emit(name string, data map[string]any) {
+// emit puts an event on the stream, and end the last one.
+func (t *turn) emit(name string, data map[string]any) { t.put(name, data, false) }
+func (t *turn) end(name string, data map[string]any)  { t.put(name, data, true) }
+
+func (t *turn) put(name string, data map[string]any, last bool) {
 	encoded := encode(data)
 	t.u.mu.Lock()
 	defer t.u.mu.Unlock()
 	t.run.events = append(t.run.events, event{name, encoded})
+	t.run.done = last
 	close(t.run.wake)
 	t.run.wake = make(chan struct{})
 }
@@ -230,15 +234,4 @@ func (t *turn) finish(err error) {
 	default:
 		t.end("cancel", map[string]any{"message": "Stopped.", "session": session})
 	}
-}
-
-// end puts the last event on the stream.
-func (t *turn) end(name string, data map[string]any) {
-	encoded := encode(data)
-	t.u.mu.Lock()
-	defer t.u.mu.Unlock()
-	t.run.events = append(t.run.events, event{name, encoded})
-	t.run.done = true
-	close(t.run.wake)
-	t.run.wake = make(chan struct{})
 }

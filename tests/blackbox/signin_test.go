@@ -1,22 +1,16 @@
 package blackbox_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"bstein.dev/hux/router/demo"
 )
 
 // RTR-5: whatever a link asks for, signing in ends on our own host.
@@ -335,109 +329,6 @@ func TestSignInChecksWhatComesBack(t *testing.T) {
 	})
 }
 
-// RTR-18: back-channel logout tokens.
-func TestRTR18_BackchannelLogout(t *testing.T) {
-	t.Parallel()
-	up := newUpstream(t)
-	up.handle(func(x *exchange) {
-		if x.path() != "/api/chat/stream" {
-			x.ordinary()
-			return
-		}
-		x.stream()
-		x.write("data: first\n\n")
-		x.gone()
-	})
-	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
-	protocols(t, func(t *testing.T, proto string) {
-		alice, elsewhere := h.signIn(t, proto, "alice"), h.signIn(t, proto, "alice")
-		sids := h.provider.Sessions("alice") // newest first
-		if len(sids) != 2 {
-			t.Fatalf("alice has %d sessions at the provider", len(sids))
-		}
-		stream := alice.open(t, context.Background(), "GET", chatURL+"/api/chat/stream?stream_id=1", nil, "Accept: text/event-stream")
-		defer stream.Body.Close()
-		lines := bufio.NewReader(stream.Body)
-		if line, err := lines.ReadString('\n'); line != "data: first\n" {
-			t.Fatalf("the stream begins %q, %v", line, err)
-		}
-		send := func(change func(header, claims map[string]any)) int {
-			claims, err := h.provider.LogoutClaims("hux", "alice", sids[1])
-			if err != nil {
-				t.Fatal(err)
-			}
-			header := map[string]any{"typ": "logout+jwt"}
-			change(header, claims)
-			token, err := h.provider.Sign(header, claims)
-			if err != nil {
-				t.Fatal(err)
-			}
-			h.secrets.add("logout token", token)
-			status, err := h.provider.SendBackchannel(context.Background(), "hux", token)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return status
-		}
-		for name, change := range map[string]func(header, claims map[string]any){
-			"nonce":              func(_, c map[string]any) { c["nonce"] = "n" },
-			"another audience":   func(_, c map[string]any) { c["aud"] = "other" },
-			"no audience":        func(_, c map[string]any) { delete(c, "aud") },
-			"another issuer":     func(_, c map[string]any) { c["iss"] = "http://sso.hux.test/realms/other" },
-			"no events":          func(_, c map[string]any) { delete(c, "events") },
-			"other events":       func(_, c map[string]any) { c["events"] = map[string]any{"x": map[string]any{}} },
-			"no jti":             func(_, c map[string]any) { delete(c, "jti") },
-			"neither sid or sub": func(_, c map[string]any) { delete(c, "sid"); delete(c, "sub") },
-			"old":                func(_, c map[string]any) { c["iat"] = time.Now().Add(-time.Hour).Unix(); delete(c, "exp") },
-			"expired":            func(_, c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() },
-			"ID token":           func(h, c map[string]any) { h["typ"] = "JWT"; c["typ"] = "ID"; delete(c, "events") },
-			"access token":       func(h, _ map[string]any) { h["typ"] = "at+jwt" },
-			"alg none":           func(h, _ map[string]any) { h["alg"] = "none" },
-			"HS256":              func(h, _ map[string]any) { h["alg"] = "HS256" },
-		} {
-			if status := send(change); status != http.StatusBadRequest {
-				t.Errorf("a logout token with %s: status %d, want 400", name, status)
-			}
-		}
-		if alice.me(t, chatURL) == nil {
-			t.Fatal("a refused logout token signed alice out")
-		}
-		jti := ""
-		if status := send(func(_, c map[string]any) { jti, _ = c["jti"].(string) }); status != http.StatusOK {
-			t.Errorf("a good logout token: status %d", status)
-		}
-		ended := make(chan struct{})
-		go func() {
-			for {
-				if _, err := lines.ReadString('\n'); err != nil {
-					close(ended)
-					return
-				}
-			}
-		}()
-		select {
-		case <-ended:
-		case <-time.After(3 * time.Second):
-			t.Error("the open stream of the session goes on")
-		}
-		if alice.me(t, chatURL) != nil || alice.me(t, consoleURL) != nil {
-			t.Error("the session of that sid goes on")
-		}
-		if elsewhere.me(t, chatURL) == nil {
-			t.Error("a session of another sid has ended")
-		}
-		if status := send(func(_, c map[string]any) { c["jti"] = jti }); status != http.StatusBadRequest {
-			t.Errorf("a replayed logout token: status %d, want 400", status)
-		}
-		if err := h.provider.EndSessions(context.Background(), "alice"); err != nil {
-			t.Fatal(err)
-		}
-		if elsewhere.me(t, chatURL) != nil {
-			t.Error("alice is signed in after the provider ended all her sessions")
-		}
-	})
-}
-
 // A new id at every sign-in, and none for whoever brings one.
 func TestSessionIDsAreNewAtSignIn(t *testing.T) {
 	t.Parallel()
@@ -494,140 +385,6 @@ func TestSignInIsNeverFramed(t *testing.T) {
 			}
 			if !strings.Contains(a.Header.Get("Cache-Control"), "no-store") {
 				t.Errorf("%s: Cache-Control %q", path, a.Header.Get("Cache-Control"))
-			}
-		}
-	})
-}
-
-// RTR-17: a name that comes back is another person.
-func TestRTR17_SubjectReuse(t *testing.T) {
-	t.Parallel()
-	old, next := newUpstream(t), newUpstream(t)
-	h := start(t, setup{slots: []slot{{id: "one", up: old}, {id: "two", up: next}}})
-	alice := h.signIn(t, "h1", "alice")
-	before := alice.me(t, chatURL)
-	if before.Tenant == nil || before.Tenant.Slot != "one" {
-		t.Fatalf("alice's slot is %+v", before.Tenant)
-	}
-	if err := h.provider.RemovePerson("alice"); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.provider.AddPerson(demo.Person{Name: "alice", FullName: "Alice Sentinel"}); err != nil {
-		t.Fatal(err)
-	}
-	h.secrets.add("new subject of alice", h.provider.Subject("alice"))
-	protocols(t, func(t *testing.T, proto string) {
-		old.forget()
-		again := h.signIn(t, proto, "alice")
-		after := again.me(t, chatURL)
-		if after.User == before.User || after.Tenant == nil || after.Tenant.Slot != "two" || after.Tenant.ID == before.Tenant.ID {
-			t.Errorf("the new alice is %s in %+v, the old one %s in %+v", after.User, after.Tenant, before.User, before.Tenant)
-		}
-		old.untouched(t)
-		for name, change := range map[string]func(map[string]any){
-			"no sub":      func(c map[string]any) { delete(c, "sub") },
-			"empty sub":   func(c map[string]any) { c["sub"] = "" },
-			"sub of null": func(c map[string]any) { c["sub"] = nil },
-			"a long sub":  func(c map[string]any) { c["sub"] = strings.Repeat("a", 256) },
-			"a number":    func(c map[string]any) { c["sub"] = 42 },
-		} {
-			claims, err := h.provider.Claims("alice")
-			if err != nil {
-				t.Fatal(err)
-			}
-			change(claims)
-			token, err := h.provider.Sign(nil, claims)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(token)).want(t, 401, "unauthenticated")
-			_ = name
-		}
-	})
-}
-
-// Signing in fails while the provider is away, and nothing else does.
-func TestProviderDown(t *testing.T) {
-	t.Parallel()
-	up := newUpstream(t)
-	h := start(t, setup{down: true, slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
-	protocols(t, func(t *testing.T, proto string) {
-		h.provider.SetDown(true)
-		if a := h.browser(t, proto).do(t, "GET", chatURL+"/hux/readyz", nil); a.StatusCode != http.StatusOK {
-			t.Errorf("not ready without the provider: %d", a.StatusCode)
-		}
-		if proto == "h1" { // it was never there
-			b := h.browser(t, proto)
-			steps := b.follow(t, chatURL+"/", "")
-			end := steps[len(steps)-1]
-			if end.StatusCode != http.StatusServiceUnavailable || end.Header.Get("Retry-After") == "" || !strings.Contains(end.Header.Get("Content-Type"), "text/html") {
-				t.Errorf("signing in without a provider: %d %v", end.StatusCode, end.Header)
-			}
-			b.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(h.token(t, "alice"))).want(t, 503, "sign_in_unavailable")
-		}
-		h.provider.SetDown(false)
-		h.log.wait(t, `"sign-in provider found"`)
-		alice := h.signIn(t, proto, "alice")
-		alice.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(h.token(t, "alice"))).want(t, 200, "")
-		h.provider.SetDown(true)
-		if alice.me(t, chatURL) == nil {
-			t.Error("alice is signed out because the provider is down")
-		}
-		alice.fetch(t, "GET", chatURL+"/api/sessions", "").want(t, 200, "")
-		alice.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(h.token(t, "alice"))).want(t, 200, "") // the keys are known
-		h.provider.SetDown(false)
-	})
-}
-
-// A provider that accepts and says nothing makes nobody wait for the others.
-func TestProviderSilent(t *testing.T) {
-	t.Parallel()
-	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}}, config: map[string]any{"trusted_proxies": "127.0.0.0/8"}})
-	var asked atomic.Int64
-	signIn := func(t *testing.T) *answer { // each from an address of its own, so that no limit is met
-		t.Helper()
-		n := asked.Add(1)
-		return h.browser(t, "h2").visit(t, consoleURL+"/hux/auth/sign-in?next=/", fmt.Sprintf("X-Forwarded-For: 198.51.%d.%d", n/250, n%250))
-	}
-	alice := h.signIn(t, "h2", "alice")
-	talks := make(chan struct{})
-	h.silent.Store(&talks)
-	eventually(t, 15*time.Second, "the router has noticed", func() bool {
-		return signIn(t).StatusCode == http.StatusServiceUnavailable
-	})
-	var wg sync.WaitGroup
-	within(t, 8*time.Second, "twenty who want to sign in are told", func() {
-		for range 20 {
-			wg.Go(func() {
-				if a := signIn(t); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
-					t.Errorf("signing in: status %d", a.StatusCode)
-				}
-			})
-		}
-		wg.Wait()
-	})
-	if alice.me(t, chatURL) == nil {
-		t.Error("alice is signed out because the provider is silent")
-	}
-	close(talks)
-	h.silent.Store(nil)
-	eventually(t, 5*time.Second, "signing in works again", func() bool {
-		return signIn(t).StatusCode == http.StatusFound
-	})
-}
-
-// A session outlives a restart, in both its cookies, and ends at its limits.
-func TestSessionsOutliveARestart(t *testing.T) {
-	t.Parallel()
-	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t)}}})
-	protocols(t, func(t *testing.T, proto string) {
-		alice := h.signIn(t, proto, "alice")
-		before := alice.me(t, chatURL)
-		h.stop(t)
-		h.launch(t)
-		for _, site := range []string{chatURL, consoleURL} {
-			if after := alice.me(t, site); after == nil || after.User != before.User || after.Tenant.ID != before.Tenant.ID {
-				t.Errorf("after a restart %s says %+v", site, after)
 			}
 		}
 	})

@@ -185,15 +185,17 @@ test('messages are taken from the console’s frame alone', async () => {
   const { hux } = running;
   const page = await signedIn(running, 'alice');
   const frame = await openPanel(page, hux.console);
-  await page.evaluate(() => {
-    window.postMessage({ hux: 1, type: 'close' }, '*'); // the page itself
-    for (const data of [null, 1, 'close', {}, { hux: 2, type: 'close' }, { hux: 1 }]) window.postMessage(data, '*');
+  await page.evaluate(() => new Promise((resolve) => {
+    const forged = [{ hux: 1, type: 'close' }, null, 1, 'close', {}, { hux: 2, type: 'close' }, { hux: 1 }];
+    let coming = forged.length + 1; // and the other frame's
+    window.addEventListener('message', (event) => { // behind the bridge's own listener
+      if (event.origin === location.origin && --coming === 0) resolve(undefined);
+    });
+    for (const data of forged) window.postMessage(data, '*'); // the page itself
     const other = document.createElement('iframe'); // another frame of the page
     other.srcdoc = '<script>parent.postMessage({ hux: 1, type: "close" }, "*")</' + 'script>';
     document.body.append(other);
-  });
-  // In the order of messages this comes after all of those.
-  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 300)));
+  }));
   assert.equal(await page.isVisible('.hux-panel'), true);
   await frame.evaluate((chat) => parent.postMessage({ hux: 1, type: 'close' }, chat), hux.chat);
   await page.waitForSelector('.hux-panel', { state: 'hidden' });

@@ -47,7 +47,7 @@ var Options = []Option{
 	{Key: "image_digest", Usage: "digest of the running image, sha256:…, as the deployment pins it", set: setDigest},
 
 	{Key: "oidc_issuer", Usage: "issuer URL exactly as in its tokens, such as https://sso.example.org/realms/hux", set: str(func(c *Config) *string { return &c.OIDCIssuer })},
-	{Key: "oidc_internal_url", Usage: "origin under which hux itself reaches the issuer, where that differs, such as http://keycloak.sso.svc:8080", set: str(func(c *Config) *string { return &c.OIDCInternalURL })},
+	{Key: "oidc_internal_url", Usage: "where hux itself reaches the issuer, if not at its own URL: an origin such as http://keycloak.sso.svc:8080, or a URL with a path, which stands for all of the issuer's", set: str(func(c *Config) *string { return &c.OIDCInternalURL })},
 	{Key: "oidc_namespace", Usage: "stable name that user ids are hashed with; the issuer by default; set it before the issuer's URL ever changes", set: str(func(c *Config) *string { return &c.OIDCNamespace })},
 	{Key: "oidc_client_id", Default: "hux", Usage: "client id at the issuer", set: str(func(c *Config) *string { return &c.OIDCClientID })},
 	{Key: "oidc_client_secret", Secret: true, Usage: "client secret at the issuer", set: str(func(c *Config) *string { return &c.OIDCClientSecret })},

@@ -233,7 +233,7 @@ func TestAgentsCommands(t *testing.T) {
 			var first, second string
 			during(func() {
 				h.command(t, "nobody", "agents", "create", "free", "x")
-				h.command(t, "nobody", "agents", "create", "none", "x")
+				h.command(t, "no slot", "agents", "create", "none", "x")
 				first = credential("agents", "create", "one", "the assistant")
 			})
 			id := first[len("hux_") : len("hux_agt_")+32]

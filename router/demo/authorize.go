@@ -99,7 +99,7 @@ func (p *Provider) parseAuthRequest(q url.Values) (*authRequest, *requestProblem
 			return nil, &requestProblem{detail: "The parameter " + strconv.Quote(name) + " came twice."}
 		}
 	}
-	client, ok := p.client(q.Get("client_id"))
+	client, ok := p.clients[q.Get("client_id")]
 	if !ok {
 		return nil, &requestProblem{detail: "No application has this client_id."}
 	}

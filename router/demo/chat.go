@@ -161,7 +161,7 @@ func (u *WebUI) serveNew(w http.ResponseWriter, r *http.Request) {
 	if _, ok := u.body(w, r); !ok {
 		return
 	}
-	now := u.options.Now()
+	now := time.Now()
 	c := &conversation{id: newID(12), title: untitled, created: now, updated: now}
 	u.mu.Lock()
 	for _, old := range u.conversations.put(c.id, c) {
@@ -270,7 +270,7 @@ func (u *WebUI) serveStart(w http.ResponseWriter, r *http.Request) {
 }
 
 func (u *WebUI) start(session, text string) (status int, answer map[string]any) {
-	now := u.options.Now()
+	now := time.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	c, ok := u.conversations.get(session)

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -79,10 +78,11 @@ type Provider struct {
 	down       atomic.Bool
 	keyFetches atomic.Int64
 
+	clients map[string]Client // by ID; never written after NewProvider
+
 	mu       sync.Mutex
 	people   []*Person
-	removed  map[string]bool // names that had a subject once
-	clients  map[string]Client
+	removed  map[string]bool   // names that had a subject once
 	keys     []jose.JSONWebKey // the current one first
 	sessions *bounded[*session]
 	codes    *bounded[*code]
@@ -134,7 +134,10 @@ func NewProvider(o ProviderOptions) (*Provider, error) {
 		}
 	}
 	for _, c := range o.Clients {
-		p.SetClient(c)
+		if c.Audience == nil {
+			c.Audience = []string{c.ID}
+		}
+		p.clients[c.ID] = c
 	}
 	p.mux = p.routes()
 	return p, nil
@@ -170,29 +173,6 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // SetDown makes the provider answer 503 to everything, or no longer.
 func (p *Provider) SetDown(down bool) { p.down.Store(down) }
-
-// SetClient adds a client or replaces the one with its ID.
-func (p *Provider) SetClient(c Client) {
-	c.RedirectURIs = slices.Clone(c.RedirectURIs)
-	c.PostLogoutURIs = slices.Clone(c.PostLogoutURIs)
-	c.Audience = slices.Clone(c.Audience)
-	if c.Audience == nil {
-		c.Audience = []string{c.ID}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.clients[c.ID] = c
-	if p.tokenClient == "" {
-		p.tokenClient = c.ID
-	}
-}
-
-func (p *Provider) client(id string) (Client, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c, ok := p.clients[id]
-	return c, ok
-}
 
 // serveDiscovery answers as OpenID Connect Discovery 1.0 section 4 says.
 func (p *Provider) serveDiscovery(w http.ResponseWriter, _ *http.Request) {

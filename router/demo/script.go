@@ -210,7 +210,7 @@ func (t *turn) finish(err error) {
 	u, c := t.u, t.conversation
 	u.mu.Lock()
 	if t.answer.Len() > 0 || len(t.tools) > 0 {
-		id := c.add("assistant", t.answer.String(), u.options.Now())
+		id := c.add("assistant", t.answer.String(), time.Now())
 		for _, tool := range t.tools {
 			tool.Message = id
 			c.tools = append(c.tools, tool)

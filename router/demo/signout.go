@@ -59,7 +59,7 @@ func (p *Provider) serveEndSession(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	p.setCookie(w, "", -1)
-	client, _ := p.client(clientID)
+	client := p.clients[clientID]
 	if after := r.Form.Get("post_logout_redirect_uri"); after != "" && slices.Contains(client.PostLogoutURIs, after) {
 		target, err := url.Parse(after)
 		if err == nil {
@@ -105,7 +105,7 @@ func (p *Provider) endSession(ctx context.Context, sid string) error {
 
 	var errs []error
 	for _, id := range clients {
-		if c, _ := p.client(id); c.BackchannelURI == "" {
+		if p.clients[id].BackchannelURI == "" {
 			continue
 		}
 		token, err := p.Sign(map[string]any{"typ": "logout+jwt"}, p.logoutClaims(id, subject, sid))
@@ -175,7 +175,7 @@ func (p *Provider) logoutClaims(client, subject, sid string) map[string]any {
 // SendBackchannel posts a logout token to a client's back channel and gives
 // the status of the answer.
 func (p *Provider) SendBackchannel(ctx context.Context, client, token string) (status int, err error) {
-	c, ok := p.client(client)
+	c, ok := p.clients[client]
 	if !ok || c.BackchannelURI == "" {
 		return 0, fmt.Errorf("demo: client %q has no back channel", client)
 	}

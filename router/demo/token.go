@@ -108,7 +108,7 @@ func (p *Provider) authenticate(r *http.Request) (Client, error) {
 		}
 		id = basicID
 	}
-	client, ok := p.client(id)
+	client, ok := p.clients[id]
 	if !ok || !same(client.Secret, secret) {
 		return Client{}, wrong
 	}
@@ -219,9 +219,7 @@ func (p *Provider) serviceToken(client Client, form url.Values) (map[string]any,
 // Token makes an access token of a person for the TokenClient, as a command
 // line tool would get it.
 func (p *Provider) Token(user string) (string, error) {
-	p.mu.Lock()
 	client, ok := p.clients[p.tokenClient]
-	p.mu.Unlock()
 	if !ok {
 		return "", fmt.Errorf("demo: the provider has no client %q to make tokens for", p.tokenClient)
 	}

@@ -17,6 +17,8 @@ type visitor struct {
 	cookie   string // the value of the browser session's cookie
 }
 
+const sessionCookie = "hermes_session"
+
 type visitorKey struct{}
 
 func visitorOf(r *http.Request) visitor {
@@ -41,7 +43,7 @@ func public(path string) bool {
 func (u *WebUI) admit(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	identity := r.Header.Get(u.options.Header)
 	value := ""
-	if c, err := r.Cookie(u.options.Cookie); err == nil {
+	if c, err := r.Cookie(sessionCookie); err == nil {
 		value = c.Value
 	}
 	id := u.cookieID(value)
@@ -72,7 +74,7 @@ func (u *WebUI) admit(w http.ResponseWriter, r *http.Request) (*http.Request, bo
 		u.visitors.put(id, identity)
 		u.mu.Unlock()
 		http.SetCookie(w, &http.Cookie{
-			Name: u.options.Cookie, Value: value, Path: "/", MaxAge: 30 * 24 * 3600,
+			Name: sessionCookie, Value: value, Path: "/", MaxAge: 30 * 24 * 3600,
 			HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 		})
 	}

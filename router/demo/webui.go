@@ -27,14 +27,12 @@ const maxUpload = 20 << 20
 type WebUIOptions struct {
 	Header string // names who asks; "" for X-Hux-User. It is believed from any peer
 	Title  string // of the slot, shown on the page; "" for none
-	Cookie string // name of the browser session's cookie; "" for hermes_session
 
 	// Wait passes the time between two steps of the agent's script; nil for a
 	// timer. Tests give one that returns at once or when they say so. It must
 	// return ctx.Err() once ctx ends.
 	Wait      func(ctx context.Context, d time.Duration) error
-	Heartbeat time.Duration    // between comments on a silent stream; 0 for 5 seconds
-	Now       func() time.Time // nil for time.Now
+	Heartbeat time.Duration // between comments on a silent stream; 0 for 5 seconds
 }
 
 // WebUI stands in for the Hermes WebUI of one slot: a chat page of our own
@@ -61,17 +59,11 @@ func NewWebUI(o WebUIOptions) *WebUI {
 	if o.Header == "" {
 		o.Header = "X-Hux-User"
 	}
-	if o.Cookie == "" {
-		o.Cookie = "hermes_session"
-	}
 	if o.Wait == nil {
 		o.Wait = wait
 	}
 	if o.Heartbeat == 0 {
 		o.Heartbeat = 5 * time.Second
-	}
-	if o.Now == nil {
-		o.Now = time.Now
 	}
 	u := &WebUI{
 		options:       o,

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 )
 
@@ -33,8 +34,11 @@ const (
 // Facts is what a page is told by the server; each shows what it has a place
 // for. Everything is shown as text.
 type Facts struct {
-	Detail    string // NoSlot, SlotDown, Failure: one sentence for the user
-	RequestID string // Failure: names the request in the log
+	Detail    string   // SignedOut, NoSlot, SlotDown, Failure: a sentence or two for the user
+	Code      hux.Code // Failure: what went wrong
+	RequestID string   // Failure: names the request in the log
+	Again     string   // Failure: the URL to begin again at; "" for one that is no use to begin again
+	Retry     bool     // Failure: the page tries again by itself, at Again or where it is
 }
 
 // PagesOptions says what the pages need to know of the outside.
@@ -116,8 +120,12 @@ func (p *Pages) Write(w http.ResponseWriter, r *http.Request, status int, page P
 	h.Set("Content-Length", strconv.Itoa(body.Len()))
 	h.Set("Cache-Control", "no-store, no-transform")
 	h.Set("X-Content-Type-Options", "nosniff")
-	// Not no-referrer, which would make the Origin of our own forms "null".
+	// Not no-referrer, which would make the Origin of our own forms "null". A
+	// failure has none, and the URL of a sign-in that failed may hold a code.
 	h.Set("Referrer-Policy", "same-origin")
+	if page == Failure {
+		h.Set("Referrer-Policy", "no-referrer")
+	}
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if page == Panel {
 		h.Set("Content-Security-Policy", p.panel)

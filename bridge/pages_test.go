@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"bstein.dev/hux/bridge"
+	"bstein.dev/hux/hux"
 )
 
 var allPages = []bridge.Page{
@@ -59,12 +60,16 @@ func TestPagesHeaders(t *testing.T) {
 		if page == bridge.Panel {
 			framers, frameOptions = "https://chat.example.org", ""
 		}
+		referrer := "same-origin"
+		if page == bridge.Failure {
+			referrer = "no-referrer"
+		}
 		for name, want := range map[string]string{
 			"Content-Security-Policy": policy + framers,
 			"X-Frame-Options":         frameOptions,
 			"Cache-Control":           "no-store, no-transform",
 			"Content-Type":            "text/html; charset=utf-8",
-			"Referrer-Policy":         "same-origin",
+			"Referrer-Policy":         referrer,
 			"X-Content-Type-Options":  "nosniff",
 		} {
 			if got := res.Header.Get(name); got != want {
@@ -115,14 +120,46 @@ func TestPagesEscape(t *testing.T) {
 		}
 	}
 	for page, facts := range map[bridge.Page]bridge.Facts{
-		bridge.NoSlot:   {Detail: "The pool is empty."},
-		bridge.SlotDown: {Detail: "The pool is empty."},
-		bridge.Failure:  {Detail: "The pool is empty.", RequestID: "req-1"},
+		bridge.SignedOut: {Detail: "The pool is empty."},
+		bridge.NoSlot:    {Detail: "The pool is empty."},
+		bridge.SlotDown:  {Detail: "The pool is empty."},
+		bridge.Failure:   {Detail: "The pool is empty.", RequestID: "req-1"},
 	} {
 		html := text(t, write(t, "https://hux.example.org", 503, page, facts))
 		for _, want := range []string{facts.Detail, facts.RequestID} {
 			if !strings.Contains(html, want) {
 				t.Errorf("%s: no %q", page, want)
+			}
+		}
+	}
+}
+
+func TestFailurePage(t *testing.T) {
+	const again = "https://chat.example.org/session/x?a=1&b=2"
+	const retries, reloads = `http-equiv="refresh" content="15; url=https://chat.example.org/session/x?a=1&amp;b=2"`, `http-equiv="refresh" content="15">`
+	for name, c := range map[string]struct {
+		status      int
+		facts       bridge.Facts
+		has, hasNot []string
+	}{
+		"a sign-in that may work soon": {503, bridge.Facts{Code: hux.SignInUnavailable, Again: again, Retry: true},
+			[]string{"<h1>Signing in does not work right now</h1>", retries, "tries again by itself"}, []string{"To the console"}},
+		"a sign-in that went wrong": {400, bridge.Facts{Code: hux.BadRequest, Again: again},
+			[]string{`href="https://chat.example.org/session/x?a=1&amp;b=2">Begin again`}, []string{"refresh"}},
+		"a provider that is needed":   {503, bridge.Facts{Code: hux.SignInUnavailable, Retry: true}, []string{reloads, `href="">Try now`}, nil},
+		"nothing there":               {404, bridge.Facts{Code: hux.NotFound, Detail: "There is nothing here."}, []string{"<h1>There is nothing here</h1>", "To the chat"}, []string{"refresh", "here.</p>"}},
+		"an account that is for none": {403, bridge.Facts{Code: hux.HumanRequired, Detail: "Why."}, []string{"This account is for programs", "Why.", "https://hux.example.org/hux/api/ui/sign-out"}, []string{"To the chat"}},
+		"another":                     {500, bridge.Facts{Code: hux.InternalError}, []string{"Something went wrong", "To the chat"}, []string{"refresh"}},
+	} {
+		html := text(t, write(t, "https://hux.example.org", c.status, bridge.Failure, c.facts))
+		for _, want := range c.has {
+			if !strings.Contains(html, want) {
+				t.Errorf("%s: no %s:\n%s", name, want, html)
+			}
+		}
+		for _, not := range c.hasNot {
+			if strings.Contains(html, not) {
+				t.Errorf("%s: has %s:\n%s", name, not, html)
 			}
 		}
 	}

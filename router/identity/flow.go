@@ -64,16 +64,15 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if wait, ok := s.startLimit.takeAddr(s.o.ClientAddr(r)); !ok {
-		s.metrics.signIns.WithLabelValues("limited").Inc()
-		return hux.Errorf(hux.RateLimited, "Too many sign-ins from your network. Wait a little.").After(wait)
+		err := hux.Errorf(hux.RateLimited, "Too many sign-ins from your network. Wait a little.").After(wait)
+		return s.refuse("limited", backTo{err, s.page(flow, next)})
 	}
 	e, err := s.provider.ready()
 	if err == nil {
 		err = s.provider.answers(r.Context())
 	}
 	if err != nil {
-		s.metrics.signIns.WithLabelValues("unavailable").Inc()
-		return err
+		return s.refuse("unavailable", backTo{err, s.page(flow, next)})
 	}
 	f := signInFlow{newSecret(), newSecret(), oauth2.GenerateVerifier(), next, flow, s.now().UTC()}
 	name := s.flowCookie(f.State)
@@ -108,6 +107,14 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return s.refuse("refused", errNotBegun)
 	}
+	if err := s.redeem(w, r, f, q); err != nil {
+		return backTo{err, s.page(f.Chat, f.Next)}
+	}
+	return nil
+}
+
+// redeem makes a session of the provider's answer to f.
+func (s *Service) redeem(w http.ResponseWriter, r *http.Request, f signInFlow, q url.Values) error {
 	e, err := s.provider.ready()
 	if err != nil {
 		return s.refuse("unavailable", err)

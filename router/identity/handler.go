@@ -1,13 +1,8 @@
 package identity
 
 import (
-	"bytes"
 	"errors"
-	"html/template"
-	"log/slog"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -77,53 +72,20 @@ func framed(r *http.Request) bool {
 	return false
 }
 
-// fail answers a person with a page and everybody else with a problem
-// document.
-func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var e *hux.Error
-	if !strings.Contains(r.Header.Get("Accept"), "text/html") || !errors.As(err, &e) {
-		api.WriteError(w, r, err)
-		return
-	}
-	status := e.Code.Status()
-	if e.Cause != nil {
-		s.log.LogAttrs(r.Context(), slog.LevelWarn, "sign-in failed", slog.String("code", string(e.Code)),
-			slog.String("request_id", api.RequestID(r.Context())), slog.Any("cause", e.Cause))
-	}
-	h := w.Header()
-	if e.RetryAfter > 0 {
-		h.Set("Retry-After", api.RetryAfter(e.RetryAfter))
-	}
-	var page bytes.Buffer
-	if err := failurePage.Execute(&page, map[string]any{
-		"Title": http.StatusText(status), "Detail": e.Detail, "Code": e.Code, "Request": api.RequestID(r.Context()),
-	}); err != nil {
-		api.WriteError(w, r, err)
-		return
-	}
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
-	h.Set("Content-Length", strconv.Itoa(page.Len()))
-	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes()) // a client that left is no error of ours
+// backTo is why a sign-in failed that was to lead to page, a URL.
+type backTo struct {
+	error
+	page string
 }
 
-// failurePage stands by itself: when it is shown, little else may work.
-var failurePage = template.Must(template.New("failure").Parse(`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{{.Title}}</title>
-</head>
-<body>
-<main>
-<h1>{{.Title}}</h1>
-<p>{{.Detail}}</p>
-<p><a href="/">Begin again</a></p>
-<p><small>{{.Code}}{{with .Request}} · request {{.}}{{end}}</small></p>
-</main>
-</body>
-</html>
-`))
+func (e backTo) Unwrap() error { return e.error }
+
+// fail hands an error to Options.Fail with where to begin again.
+func (s *Service) fail(w http.ResponseWriter, r *http.Request, err error) {
+	again := api.Origin(s.o.PublicURL) + "/"
+	var back backTo
+	if errors.As(err, &back) {
+		again = back.page
+	}
+	s.o.Fail(w, r, err, again)
+}

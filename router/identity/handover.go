@@ -108,11 +108,19 @@ func (s *Service) start(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// page is the URL of next on the host that a sign-in with flow began on.
+func (s *Service) page(flow, next string) string {
+	if flow == "" {
+		return api.Origin(s.console) + next
+	}
+	return api.Origin(s.chat) + next
+}
+
 // deliver sends the browser of a session to next: on the chat host, with a
 // one-time code for it, if flow names that host's cookie.
 func (s *Service) deliver(w http.ResponseWriter, r *http.Request, session, flow, next string) error {
 	if flow == "" {
-		redirect(w, api.Origin(s.console)+next)
+		redirect(w, s.page(flow, next))
 		return nil
 	}
 	code, err := s.putCode(r.Context(), codeRecord{For: forAccept, Flow: flow, Session: session, Onward: s.sealed([]byte(next), codeBucket)})

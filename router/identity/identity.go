@@ -92,6 +92,10 @@ type Options struct {
 	AbsoluteLifetime time.Duration // from signing in; default 7 days
 	ClockSkew        time.Duration // tolerated between us and the provider; default 30 s, at most 5 min
 
+	// Fail answers a request under /hux/auth/ that failed. A person begins again
+	// at the URL again, a page that leads to signing in. Default api.WriteError.
+	Fail func(w http.ResponseWriter, r *http.Request, err error, again string)
+
 	ClientAddr func(*http.Request) netip.Addr // default the peer's address
 	Registry   prometheus.Registerer          // nil: metrics are kept and not shown
 	Now        func() time.Time               // default time.Now

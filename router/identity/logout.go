@@ -46,7 +46,7 @@ func (s *Service) signOut(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.consoleNames.set(w, s.consoleNames.session, "", -1)
 	clearSiteData(w)
-	onward := s.afterSignOut(idToken)
+	onward := s.afterSignOut(r.Context(), idToken)
 	if s.chat != nil {
 		code, err := s.putCode(r.Context(), codeRecord{For: forEnd, Onward: s.sealed([]byte(onward), codeBucket)})
 		if err != nil {
@@ -69,10 +69,17 @@ func (s *Service) fromConsole(r *http.Request) bool {
 func (s *Service) signedOutURL() string { return api.Origin(s.console) + "/hux/api/ui/signed-out" }
 
 // afterSignOut is the provider's sign-out (OpenID Connect RP-Initiated Logout
-// 1.0), or our own last page where there is none.
-func (s *Service) afterSignOut(idToken string) string {
-	e := s.provider.current.Load()
-	if e == nil || e.endSession == "" {
+// 1.0), or our own last page where there is none. That page is told when the
+// provider is out of reach, and the sign-in there may go on.
+func (s *Service) afterSignOut(ctx context.Context, idToken string) string {
+	e, err := s.provider.ready()
+	if err == nil {
+		err = s.provider.answers(ctx)
+	}
+	switch {
+	case err != nil:
+		return s.signedOutURL() + "?provider=unreachable"
+	case e.endSession == "":
 		return s.signedOutURL()
 	}
 	u, err := url.Parse(e.endSession)

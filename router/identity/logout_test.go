@@ -106,13 +106,22 @@ func TestSignOutRefused(t *testing.T) {
 
 func TestSignOutWithProviderDown(t *testing.T) {
 	rt := newRouter(t)
-	b := rt.browser()
-	b.signIn()
-	rt.idp.set(func(p *idp) { p.down = true })
-	rt.restartUnfound()
-	a := b.post(consoleURL+"/hux/auth/sign-out", nil, sameOrigin...)
-	if a.Request.URL.String() != consoleURL+"/hux/api/ui/signed-out" || b.status(chatURL+"/who") != 401 || b.status(consoleURL+"/who") != 401 {
-		t.Errorf("ended at %s", a.Request.URL)
+	for _, when := range []string{"it was found before", "since the start"} {
+		b := rt.browser()
+		b.signIn()
+		rt.idp.set(func(p *idp) { p.down = true })
+		rt.clock.Advance(time.Minute) // that it answered just now counts no more
+		if when == "since the start" {
+			rt.restartUnfound()
+		}
+		a := b.post(consoleURL+"/hux/auth/sign-out", nil, sameOrigin...)
+		if a.Request.URL.String() != consoleURL+"/hux/api/ui/signed-out?provider=unreachable" {
+			t.Errorf("%s: ended at %s", when, a.Request.URL)
+		}
+		if b.status(chatURL+"/who") != 401 || b.status(consoleURL+"/who") != 401 {
+			t.Errorf("%s: still signed in", when)
+		}
+		rt.idp.set(func(p *idp) { p.down = false })
 	}
 }
 

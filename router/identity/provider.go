@@ -217,7 +217,7 @@ func (p *provider) ready() (*endpoints, error) {
 }
 
 func signInUnavailable(cause error) *hux.Error {
-	return hux.Errorf(hux.SignInUnavailable, "Signing in does not work at the moment. Try again in a few seconds.").
+	return hux.Errorf(hux.SignInUnavailable, "The sign-in provider does not answer as it should. Try again in a few seconds.").
 		Because(cause).After(5 * time.Second)
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/gorilla/securecookie"
 	"golang.org/x/sync/singleflight"
 
+	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -141,6 +142,9 @@ func (o *Options) complete() error {
 	o.ClockSkew = withDefault(o.ClockSkew, 30*time.Second)
 	if o.IdleLifetime < 0 || o.AbsoluteLifetime < 0 || o.ClockSkew < 0 || o.ClockSkew > 5*time.Minute {
 		return errors.New("a lifetime is negative, or the clock skew not within 0 to 5 minutes")
+	}
+	if o.Fail == nil {
+		o.Fail = func(w http.ResponseWriter, r *http.Request, err error, _ string) { api.WriteError(w, r, err) }
 	}
 	if o.ClientAddr == nil {
 		o.ClientAddr = peerAddr

@@ -29,6 +29,7 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request, id *identity.Identit
 		Actor      hux.Actor     `json:"actor"`
 		Site       identity.Site `json:"site"`
 		Tenant     *slotView     `json:"tenant"`
+		SlotFree   bool          `json:"slot_free"` // without a tenant: a visit to the chat claims a slot of the pool
 		Session    *sessionView  `json:"session"`
 		ChatURL    string        `json:"chat_url"`
 		ConsoleURL string        `json:"console_url"`
@@ -39,6 +40,8 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request, id *identity.Identit
 	}
 	if t := s.tenantOf(id); t != nil {
 		view.Tenant = &slotView{ID: t.ID(), Slot: t.Slot(), State: t.State()}
+	} else if id.Actor.Kind == hux.KindHuman {
+		view.SlotFree = s.tenants.HasFree()
 	}
 	if id.Method == identity.Session {
 		view.Session = &sessionView{SignedInAt: id.SignedInAt.UTC(), ExpiresAt: id.ExpiresAt.UTC()}
@@ -68,6 +71,12 @@ func (s *Server) capabilities(w http.ResponseWriter, _ *http.Request, id *identi
 	return api.JSON(w, http.StatusOK, api.NewCapabilities(s.flags, id.Actor, s.build))
 }
 
+// feature is something that a flag switches on.
+type feature struct {
+	Name        string `json:"name"` // of the flag
+	Description string `json:"description"`
+}
+
 // status is what an operator looks at first when something is off.
 func (s *Server) status(w http.ResponseWriter, _ *http.Request, _ *identity.Identity) error {
 	slots := s.tenants.List()
@@ -85,6 +94,7 @@ func (s *Server) status(w http.ResponseWriter, _ *http.Request, _ *identity.Iden
 		"build":    s.build,
 		"slots":    slots,
 		"pool":     map[string]int{"free": free, "total": total},
+		"features": s.features,
 		"findings": s.selfCheck.list(),
 		"warnings": append(append([]string{}, s.warnings...), s.tenants.Warnings()...),
 		"provider": map[string]bool{"ready": s.identity.Ready()},
@@ -96,4 +106,15 @@ func (s *Server) page(name bridge.Page) handler {
 		s.pages.Write(w, r, http.StatusOK, name, bridge.Facts{})
 		return nil
 	}
+}
+
+// signedOutPage is the last page of a sign-out; identity says in the query
+// when that could not go by way of the provider.
+func (s *Server) signedOutPage(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {
+	var facts bridge.Facts
+	if r.URL.Query().Get("provider") == "unreachable" {
+		facts.Detail = "Your session here is over. The sign-in provider could not be reached, so you may still be signed in there."
+	}
+	s.pages.Write(w, r, http.StatusOK, bridge.SignedOut, facts)
+	return nil
 }

@@ -55,7 +55,7 @@ func (s *Server) pagesMap() []route {
 		{"GET", "/hux/api/ui/", signedIn, s.page(bridge.Home)},
 		{"GET", "/hux/api/ui/panel", public, s.page(bridge.Panel)},
 		{"GET", "/hux/api/ui/sign-out", public, s.page(bridge.SignOut)},
-		{"GET", "/hux/api/ui/signed-out", public, s.page(bridge.SignedOut)},
+		{"GET", "/hux/api/ui/signed-out", public, s.signedOutPage},
 		{"GET", "/hux/api/ui/status", operator, s.page(bridge.Status)},
 	}
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,14 +13,19 @@ import (
 // findings is what the last self-check found off, for the log and the status
 // page.
 type findings struct {
-	mu    sync.Mutex
-	texts []string
+	mu  sync.Mutex
+	all []finding
 }
 
-func (f *findings) list() []string {
+type finding struct {
+	Text    string `json:"text"`
+	Problem bool   `json:"problem"` // otherwise it is only to be known
+}
+
+func (f *findings) list() []finding {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]string{}, f.texts...)
+	return append([]finding{}, f.all...)
 }
 
 // runSelfCheck compares each WebUI with what the allow-list was made for,
@@ -46,9 +50,9 @@ func (s *Server) runSelfCheck(ctx context.Context) {
 				continue
 			}
 			checked[slot.ID] = true
-			var texts []string
+			var found []finding
 			for _, f := range proxy.SelfCheck(ctx, slot.URL, s.rules) {
-				texts = append(texts, "slot "+slot.ID+": "+f.String())
+				found = append(found, finding{"slot " + slot.ID + ": " + f.String(), f.Problem})
 				level := slog.LevelInfo
 				if f.Problem {
 					level = slog.LevelWarn
@@ -56,7 +60,7 @@ func (s *Server) runSelfCheck(ctx context.Context) {
 				slog.Log(ctx, level, "self-check", "slot", slot.ID, "path", f.Path, "finding", f.Text)
 			}
 			s.selfCheck.mu.Lock()
-			s.selfCheck.texts = slices.Concat(s.selfCheck.texts, texts)
+			s.selfCheck.all = append(s.selfCheck.all, found...)
 			s.selfCheck.mu.Unlock()
 		}
 	}

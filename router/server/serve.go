@@ -101,7 +101,7 @@ func (s *Server) webUI(w http.ResponseWriter, r *http.Request, site identity.Sit
 		return s.signedOut(w, r, site)
 	}
 	if id.Actor.Kind != hux.KindHuman {
-		return hux.Errorf(hux.HumanRequired, "The WebUI is for people; this credential may use /hux/v1.")
+		return hux.Errorf(hux.HumanRequired, "The chat is for people. What this account is for is the API, with its token.")
 	}
 	t, err := s.tenants.Claim(ctx, id.User)
 	if err != nil {
@@ -143,9 +143,12 @@ func (s *Server) signedOut(w http.ResponseWriter, r *http.Request, site identity
 // navigates reports whether a person goes to a page, as opposed to a script,
 // a service worker or a program that fetches something.
 func navigates(r *http.Request) bool {
-	if r.Method != http.MethodGet {
-		return false
-	}
+	return r.Method == http.MethodGet && wantsPage(r)
+}
+
+// wantsPage reports whether a person sees the answer as a page: that of a form
+// too.
+func wantsPage(r *http.Request) bool {
 	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
 	html := strings.HasPrefix(r.Header.Get("Accept"), "text/html")
 	switch {
@@ -170,8 +173,13 @@ func (s *Server) handle(h api.Handler) http.Handler {
 // fail answers with an error: a page for a person who goes to one, and a
 // problem document for everything else.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.failSignIn(w, r, err, "")
+}
+
+// failSignIn is fail for a sign-in, which begins again at the URL again.
+func (s *Server) failSignIn(w http.ResponseWriter, r *http.Request, err error, again string) {
 	var e *hux.Error
-	if !errors.As(err, &e) || !navigates(r) {
+	if !errors.As(err, &e) || !wantsPage(r) {
 		if challenge := identity.Challenge(err); challenge != "" {
 			w.Header().Set("WWW-Authenticate", challenge)
 		}
@@ -189,7 +197,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", api.RetryAfter(e.RetryAfter))
 	}
-	s.pages.Write(w, r, e.Code.Status(), page, bridge.Facts{Detail: e.Detail, RequestID: api.RequestID(r.Context())})
+	s.pages.Write(w, r, e.Code.Status(), page, bridge.Facts{
+		Code: e.Code, Detail: e.Detail, RequestID: api.RequestID(r.Context()), Again: again, Retry: e.RetryAfter > 0 && r.Method == http.MethodGet,
+	})
 }
 
 // failWebUI answers instead of the WebUI, whose page looks for what to tell its

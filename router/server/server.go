@@ -35,6 +35,8 @@ import (
 type Options struct {
 	Version  string
 	Warnings []string // of the configuration, for the status page
+	// Rules stand in for those that the configuration names.
+	Rules *proxy.Rules
 	// Local answers under /demo/ on the API site. Only the demo has it.
 	Local http.Handler
 }
@@ -46,6 +48,7 @@ type Server struct {
 	warnings []string
 	build    api.Build
 	flags    hux.Flags
+	features []feature // what is switched on
 
 	db        *store.DB
 	identity  *identity.Service
@@ -71,7 +74,12 @@ func New(c *config.Config, o Options) (*Server, error) {
 	s := &Server{
 		config: c, version: o.Version, warnings: o.Warnings,
 		build: api.ThisBuild(c.ImageDigest), flags: hux.ResolveFlags(registry, c.Flags),
-		registry: prometheus.NewRegistry(),
+		registry: prometheus.NewRegistry(), features: []feature{},
+	}
+	for _, f := range registry {
+		if s.flags.Enabled(f.Name) {
+			s.features = append(s.features, feature{f.Name, f.Description})
+		}
 	}
 	for _, name := range s.flags.Unknown {
 		warning := fmt.Sprintf("flag %s is not in the registry and is ignored", name)
@@ -79,8 +87,10 @@ func New(c *config.Config, o Options) (*Server, error) {
 		s.warnings = append(s.warnings, warning)
 	}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if s.rules, err = proxy.OpenRules(c.RulesFile); err != nil {
-		return nil, fmt.Errorf("rules_file: %w", err)
+	if s.rules = o.Rules; s.rules == nil {
+		if s.rules, err = proxy.OpenRules(c.RulesFile); err != nil {
+			return nil, fmt.Errorf("rules_file: %w", err)
+		}
 	}
 	if s.db, err = store.Open(filepath.Join(c.Data, "router.db")); err != nil {
 		return nil, err
@@ -102,7 +112,7 @@ func (s *Server) join() (err error) {
 		ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes,
 		Audience: c.OIDCAudience, BearerClients: c.OIDCBearerClients, Algorithms: c.OIDCAlgorithms, RolesClaim: c.OIDCRolesClaim,
 		IdleLifetime: c.SessionIdle, AbsoluteLifetime: c.SessionAbsolute, ClockSkew: c.ClockSkew,
-		ClientAddr: s.clientAddr, Registry: s.registry,
+		Fail: s.failSignIn, ClientAddr: s.clientAddr, Registry: s.registry,
 	})
 	if err != nil {
 		return fmt.Errorf("identity: %w", err)

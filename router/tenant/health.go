@@ -137,7 +137,7 @@ func (s *Service) List() []SlotStatus {
 	var list []SlotStatus
 	listed := map[string]bool{}
 	add := func(c *slot) {
-		st := SlotStatus{ID: c.ID, State: c.health.state(), Pool: len(c.Members) == 0, Assignment: Free, Members: []hux.User{}}
+		st := SlotStatus{ID: c.ID, State: c.health.state(), Pool: inPool(c), Assignment: Free, Members: []hux.User{}}
 		if c.URL != nil {
 			st.URL = c.URL.String()
 		}

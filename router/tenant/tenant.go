@@ -146,7 +146,11 @@ func (s *Service) Claim(ctx context.Context, u hux.User) (*Tenant, error) {
 	free := s.freeLocked()
 	if free == nil {
 		s.claims.WithLabelValues("refused").Inc()
-		e := hux.Errorf(hux.NoSlot, "Every chat slot is taken. Your operator can add one, or give you one by your user id.").After(time.Minute)
+		detail := "Every chat slot is taken. Your operator can add one, or give you one by your user id."
+		if !slices.ContainsFunc(s.slots, inPool) {
+			detail = "No chat is assigned to you. Your operator can assign one to your user id."
+		}
+		e := hux.Errorf(hux.NoSlot, "%s", detail).After(time.Minute)
 		e.Members = map[string]any{"user": u}
 		return nil, e
 	}
@@ -157,6 +161,13 @@ func (s *Service) Claim(ctx context.Context, u hux.User) (*Tenant, error) {
 	s.claims.WithLabelValues("claimed").Inc()
 	slog.InfoContext(ctx, "slot claimed", "slot", free.ID, "tenant", r.Tenant, "user", u)
 	return s.members[u], nil
+}
+
+// HasFree reports whether the pool has a slot for the next claim.
+func (s *Service) HasFree() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.freeLocked() != nil
 }
 
 func configured(t *Tenant) (*Tenant, error) {
@@ -171,7 +182,7 @@ func configured(t *Tenant) (*Tenant, error) {
 func (s *Service) freeLocked() *slot {
 	var down *slot
 	for _, c := range s.slots {
-		if _, taken := s.rows[c.ID]; taken || len(c.Members) > 0 {
+		if _, taken := s.rows[c.ID]; taken || !inPool(c) {
 			continue
 		}
 		if c.health.state() != Down {
@@ -183,6 +194,8 @@ func (s *Service) freeLocked() *slot {
 	}
 	return down
 }
+
+func inPool(c *slot) bool { return len(c.Members) == 0 }
 
 func (s *Service) slotLocked(id string) *slot {
 	for _, c := range s.slots {

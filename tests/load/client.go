@@ -19,12 +19,14 @@ type sample struct {
 	elapsed  time.Duration
 	p50, p99 time.Duration
 	cpu      time.Duration // of the target's processes
+	ours     time.Duration // the same with driver and upstream
 	foreign  float64       // share of all CPUs that went to others than driver, target and upstream
 }
 
 func (s sample) rate() float64 { return float64(s.requests) / s.elapsed.Seconds() }
 
-func (s sample) cpuPerRequest() time.Duration { return s.cpu / time.Duration(max(s.requests, 1)) }
+// perRequest is a time of the whole sample shared among its requests, in µs.
+func (s sample) perRequest(d time.Duration) float64 { return micros(d) / float64(s.requests) }
 
 // closedLoop keeps conns connections to addr busy, each with one request at a
 // time, and returns how long each request took that began after warm and

@@ -114,13 +114,14 @@ func (r *rig) sample(ctx context.Context, s subject, o options) (sample, error) 
 		requests: len(took), elapsed: o.plan.duration,
 		p50: took[len(took)/2], p99: took[len(took)*99/100],
 		cpu:     after.target - before.target,
+		ours:    after.ours - before.ours,
 		foreign: max(0, foreign.Seconds()/(elapsed.Seconds()*float64(cpus))),
 	}, nil
 }
 
 // printTable prints medians over rounds, as a Markdown table.
 func printTable(subjects []subject, rounds []round, base int) {
-	rows := [][]string{{"target", "version", "requests/s", "min to max", "ratio", "min to max", "CPU µs/request", "p50 µs", "p99 µs"}}
+	rows := [][]string{{"target", "version", "requests/s", "min to max", "ratio", "min to max", "CPU µs/request", "with driver and upstream", "ratio by CPU", "p50 µs", "p99 µs"}}
 	for i, s := range subjects {
 		over := func(f func(round) float64) []float64 {
 			var values []float64
@@ -132,9 +133,12 @@ func printTable(subjects []subject, rounds []round, base int) {
 		}
 		rate := over(func(r round) float64 { return r[i].rate() })
 		ratio := over(func(r round) float64 { return r[i].rate() / r[base].rate() })
+		byCPU := over(func(r round) float64 {
+			return r[base].perRequest(r[base].ours) / r[i].perRequest(r[i].ours)
+		})
 		cpu := "–"
 		if len(s.pids) > 0 {
-			cpu = fmt.Sprintf("%.0f", median(over(func(r round) float64 { return micros(r[i].cpuPerRequest()) })))
+			cpu = fmt.Sprintf("%.0f", median(over(func(r round) float64 { return r[i].perRequest(r[i].cpu) })))
 		}
 		version := s.version
 		if version == "" {
@@ -144,7 +148,8 @@ func printTable(subjects []subject, rounds []round, base int) {
 			s.label, version,
 			fmt.Sprintf("%.0f", median(rate)), fmt.Sprintf("%.0f to %.0f", rate[0], rate[len(rate)-1]),
 			fmt.Sprintf("%.2f", median(ratio)), fmt.Sprintf("%.2f to %.2f", ratio[0], ratio[len(ratio)-1]),
-			cpu,
+			cpu, fmt.Sprintf("%.0f", median(over(func(r round) float64 { return r[i].perRequest(r[i].ours) }))),
+			fmt.Sprintf("%.2f", median(byCPU)),
 			fmt.Sprintf("%.0f", median(over(func(r round) float64 { return micros(r[i].p50) }))),
 			fmt.Sprintf("%.0f", median(over(func(r round) float64 { return micros(r[i].p99) }))),
 		})

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -170,6 +171,8 @@ func serveHux(b *testing.B) *target {
 func perRequest(b *testing.B, t *target, path string) {
 	request := t.request(path)
 	b.ReportAllocs()
+	self := []int{os.Getpid()}
+	before := cpuOf(self)
 	b.SetParallelism(max(1, 16/runtime.GOMAXPROCS(0)))
 	b.RunParallel(func(pb *testing.PB) {
 		c, err := dial(b.Context(), t.addr)
@@ -185,4 +188,5 @@ func perRequest(b *testing.B, t *target, path string) {
 			}
 		}
 	})
+	b.ReportMetric(micros(cpuOf(self)-before)/float64(b.N), "cpu-µs/op")
 }

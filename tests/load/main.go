@@ -52,10 +52,10 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&o.accessLog, "access-log", false, "let the router log each request")
 	flag.IntVar(&o.connections, "connections", 16, "keep-alive connections, each with one request at a time")
 	flag.IntVar(&o.streams, "streams", 1000, "idle streams")
-	flag.IntVar(&o.plan.rounds, "rounds", 7, "rounds that count; each measures every target once")
-	flag.IntVar(&o.plan.attempts, "attempts", 14, "rounds to try for as many calm ones")
-	flag.DurationVar(&o.plan.warm, "warm", 500*time.Millisecond, "warm-up before each measurement")
-	flag.DurationVar(&o.plan.duration, "duration", 2*time.Second, "length of each measurement")
+	flag.IntVar(&o.plan.rounds, "rounds", 11, "rounds that count; each measures every target once")
+	flag.IntVar(&o.plan.attempts, "attempts", 22, "rounds to try for as many calm ones")
+	flag.DurationVar(&o.plan.warm, "warm", 250*time.Millisecond, "warm-up before each measurement")
+	flag.DurationVar(&o.plan.duration, "duration", time.Second, "length of each measurement")
 	flag.Float64Var(&o.plan.calm, "calm", 0.05, "share of the CPUs that other programs may take in a calm round")
 	part := flag.String("as", "", "")
 	listen := flag.String("listen", "", "")
@@ -98,7 +98,9 @@ func measure(ctx context.Context, o options) error {
 		return err
 	}
 	defer r.close()
+	version := filepath.Base(o.hux)
 	if o.hux == "" {
+		version = revision()
 		o.hux = filepath.Join(r.dir, "hux")
 		if text, err := exec.CommandContext(ctx, "go", "build", "-o", o.hux, "bstein.dev/hux/router").CombinedOutput(); err != nil {
 			return fmt.Errorf("building the router: %w: %s", err, text)
@@ -110,7 +112,7 @@ func measure(ctx context.Context, o options) error {
 	if err := r.addBare(ctx); err != nil {
 		return err
 	}
-	if err := r.addHux(ctx, o.hux, o.accessLog); err != nil {
+	if err := r.addHux(ctx, o.hux, version, o.accessLog); err != nil {
 		return err
 	}
 	fmt.Printf("%s, %s, %d CPUs (%s), kernel %s\n\n", time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), cpuModel(), kernel())

@@ -172,7 +172,7 @@ slot_connections: 20000
 
 // addHux starts the router and signs a person in to it. It is a target twice:
 // with a session in a cookie, and with a bearer token.
-func (r *rig) addHux(ctx context.Context, binary string, accessLog bool) error {
+func (r *rig) addHux(ctx context.Context, binary, version string, accessLog bool) error {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	file := filepath.Join(r.dir, "hux.yaml")
@@ -195,8 +195,8 @@ func (r *rig) addHux(ctx context.Context, binary string, accessLog bool) error {
 	}
 	chat := strings.TrimPrefix(r.site("chat"), "http://")
 	r.targets = append(r.targets,
-		&target{name: huxName, version: revision(), addr: r.hux, headers: []string{"Host: " + chat, "Cookie: " + cookie}, pids: p.tree()},
-		&target{name: huxBearerName, version: revision(), addr: r.hux, headers: []string{"Host: " + r.hux, "Authorization: Bearer " + token}, pids: p.tree()})
+		&target{name: huxName, version: version, addr: r.hux, headers: []string{"Host: " + chat, "Cookie: " + cookie}, pids: p.tree()},
+		&target{name: huxBearerName, version: version, addr: r.hux, headers: []string{"Host: " + r.hux, "Authorization: Bearer " + token}, pids: p.tree()})
 	return nil
 }
 
@@ -313,7 +313,7 @@ func versionOf(program string) string {
 
 // revision is the commit that the router is built from.
 func revision() string {
-	text, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*").Output()
+	text, err := exec.Command("git", "describe", "--always", "--dirty=, changed", "--exclude=*").Output()
 	if err != nil {
 		return "unknown commit"
 	}

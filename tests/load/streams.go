@@ -84,7 +84,7 @@ func (r *rig) memory(ctx context.Context, t *target, o options) (memory, error) 
 	m := memory{}
 	done := make(chan error, 1)
 	go func() {
-		_, err := closedLoop(ctx, t.addr, t.request(jsonPath), jsonSize, o.connections, o.plan.warm, 2*o.plan.duration)
+		_, err := closedLoop(ctx, t.addr, t.request(jsonPath), jsonSize, o.connections, o.plan.warm, 3*o.plan.duration)
 		done <- err
 	}()
 	look := time.NewTicker(20 * time.Millisecond)

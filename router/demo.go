@@ -23,13 +23,15 @@ import (
 	"bstein.dev/hux/router/config"
 	parts "bstein.dev/hux/router/demo"
 	"bstein.dev/hux/router/identity"
+	"bstein.dev/hux/router/proxy"
 	"bstein.dev/hux/router/server"
 )
 
 const demoHelp = `Usage: hux demo [--listen 127.0.0.1:8080] [--data DIR] [--verbose]
 
-Starts the router with everything it needs inside: an OpenID provider with four
-people, a stand-in WebUI for alice and one for bob, and a scripted agent. With
+Starts the router with everything it needs inside: an OpenID provider with three
+people and a worker, a stand-in WebUI for alice and one for bob, and a scripted
+agent. With
 --data (or HUX_DATA) it keeps sign-ins, user ids and slots there; the stand-ins'
 chats are forgotten at the end in any case.
 --verbose logs each request.
@@ -141,9 +143,12 @@ func (d *theDemo) build(port int, data string) error {
 	}
 	sso.setHandler(d.provider)
 
+	rules := proxy.DefaultRules()
 	var slots []string
 	for _, name := range demoSlots {
-		ui, err := startOutside(parts.NewWebUI(parts.WebUIOptions{Title: name}))
+		webUI := parts.NewWebUI(parts.WebUIOptions{Title: name})
+		rules.Upstream.Version.Tested = []string{webUI.Version()}
+		ui, err := startOutside(webUI)
 		if err != nil {
 			return err
 		}
@@ -168,7 +173,7 @@ func (d *theDemo) build(port int, data string) error {
 	for i, slot := range d.config.Slots {
 		d.config.Slots[i].Members = []hux.User{identity.NewUserID(key, d.config.OIDCNamespace, d.provider.Subject(slot.ID))}
 	}
-	d.server, err = server.New(d.config, server.Options{Version: version(), Local: d.local()})
+	d.server, err = server.New(d.config, server.Options{Version: version(), Rules: rules, Local: d.local()})
 	return err
 }
 
@@ -261,9 +266,8 @@ hux demo
   Sign in as  alice   has a chat of her own     (each password is the name)
               bob     has another
               olga    operates the router; no chat
-              worker  the release automation
 
-  As a command:
+  As a command, as one of them or as worker, the release automation:
     curl -H "Authorization: Bearer $(curl -s '%s/demo/token?user=alice')" %s/hux/v1/capabilities
 
   State is in %s. Ctrl-C ends it.

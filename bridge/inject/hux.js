@@ -144,6 +144,10 @@ class Panel {
       event.stopPropagation(); // it closes the panel and stops no answer
       this.close();
     }));
+    // From elsewhere in the page, after the WebUI, which may want the key.
+    window.addEventListener('keydown', guarded((event) => {
+      if (event.key === 'Escape' && this.isOpen && !event.defaultPrevented && !event.isComposing) this.close();
+    }));
     window.addEventListener('message', guarded((event) => this.receive(event)));
     new MutationObserver(guarded(() => this.sendTheme())).observe(document.documentElement, {
       attributes: true,
@@ -179,11 +183,14 @@ class Panel {
 
   close() {
     clearTimeout(this.timer);
+    // Whoever is writing to the WebUI goes on there.
+    const focused = document.activeElement;
+    const returns = focused === null || focused === document.body || this.root.contains(focused);
     this.frame = null;
     this.body.replaceChildren();
     this.root.hidden = true;
     this.button.root.setAttribute('aria-expanded', 'false');
-    this.button.root.focus();
+    if (returns) this.button.root.focus();
   }
 
   /** The frame did not answer: a browser, policy or network keeps it away. */

@@ -10,6 +10,7 @@
  * @property {{kind: string, id: string}} actor
  * @property {'chat' | 'console' | 'api'} site
  * @property {{id: string, slot: string, state: 'up' | 'down' | 'unknown'} | null} tenant  null: no slot
+ * @property {boolean} slot_free  without a tenant: a visit to the chat claims a slot of the pool
  * @property {{signed_in_at: string, expires_at: string} | null} session
  * @property {string} chat_url
  * @property {string} console_url
@@ -23,7 +24,8 @@
  * @property {string} version
  * @property {Slot[]} slots
  * @property {{free: number, total: number}} pool
- * @property {string[] | null} findings
+ * @property {{name: string, description: string}[]} features  what is switched on
+ * @property {{text: string, problem: boolean}[]} findings  those that are no problem are only to be known
  * @property {string[] | null} warnings
  * @property {{ready: boolean}} provider
  */
@@ -37,14 +39,6 @@
  * @property {'free' | 'assigned' | 'freed'} assignment  freed: waits until its WebUI is emptied
  * @property {string} [tenant]
  * @property {string[] | null} members
- */
-
-/**
- * GET /hux/v1/capabilities, as far as it is shown
- *
- * @typedef {object} Capabilities
- * @property {string} contract_version
- * @property {Record<string, {enabled: boolean, listed: boolean, depends_on: string[], blocked_by: string[]}>} flags
  */
 
 const TIMEOUT = 10_000; // ms

@@ -1,13 +1,35 @@
-// The button that copies the user's id.
+// Buttons that copy ids.
 
 /**
- * Wires the page's copy button, if there is one.
+ * Wires the page's own copy button, if there is one.
  *
  * @param {() => string} text  what to copy
  */
 export function copyButton(text) {
   const button = document.querySelector('[data-copy]');
-  if (!(button instanceof HTMLElement)) return;
+  if (button instanceof HTMLElement) wire(button, text);
+}
+
+/**
+ * Makes a copy button.
+ *
+ * @param {string} text  what to copy
+ */
+export function makeCopyButton(text) {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'quiet';
+  button.textContent = 'Copy';
+  button.setAttribute('aria-label', `Copy ${text}`);
+  wire(button, () => text);
+  return button;
+}
+
+/**
+ * @param {HTMLElement} button
+ * @param {() => string} text
+ */
+function wire(button, text) {
   const label = button.textContent;
   button.hidden = false;
   button.addEventListener('click', async () => {

@@ -63,13 +63,26 @@ function notice(state, me) {
     state === 'signed-out' ? 'You are signed out.'
     : state === 'offline' ? 'Your device is offline. What you see is from before.'
     : state === 'reconnecting' ? 'The router does not answer. Trying again by itself.'
-    : me && !me.tenant ? 'No slot is assigned to you. An operator can assign one; give them your user id.'
+    : me && !me.tenant ? withoutSlot(me)
     : me?.tenant?.state === 'down' ? 'Your slot does not answer. The chat comes back by itself.'
     : '';
   const place = document.querySelector('[data-notice]');
   if (!(place instanceof HTMLElement)) return;
   place.hidden = text === '';
   if (place.textContent !== text) place.textContent = text;
+}
+
+/** @param {Me} me */
+function withoutSlot(me) {
+  if (me.actor.kind !== 'human') return 'This account is for programs: its token is for the API.';
+  if (me.slot_free) return 'You have no chat yet. Open the chat to get one.';
+  if (isOperator(me)) return 'No chat is assigned to you. You need none to operate.';
+  return 'No chat is assigned to you. An operator can assign one; give them your user id.';
+}
+
+/** @param {Me} me */
+export function isOperator(me) {
+  return me.roles?.includes('hux-operator');
 }
 
 /**

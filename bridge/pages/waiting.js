@@ -3,11 +3,10 @@
 
 import { copyButton } from './copy.js';
 import { follow } from './follow.js';
-import { fact } from './me.js';
+import { fact, isOperator } from './me.js';
 
 const EVERY = 4_000; // ms between two looks
-// What /hux/api/me says may lag behind, or wait for a visit itself (a slot of
-// the pool is claimed by one); so now and then the address is simply tried.
+// What /hux/api/me says may lag behind; so now and then the address is tried.
 const TRY_AFTER = 60_000; // ms
 const AT_LEAST = 3_000; // ms that a page stays, so that two parts that disagree make no storm
 
@@ -21,12 +20,12 @@ follow(
   '/hux/api/me',
   (state, /** @type {import('./api.js').Me | undefined} */ me) => {
     const age = Date.now() - since;
-    const ready = (waitsForSlot ? me?.tenant : me?.tenant?.state === 'up') || state === 'signed-out';
+    const ready = (waitsForSlot ? me?.tenant || me?.slot_free : me?.tenant?.state === 'up') || state === 'signed-out';
     if (age > (ready ? AT_LEAST : TRY_AFTER) && (ready || state === 'live')) {
       location.reload();
       return;
     }
-    if (me && !user) showUser(me.user);
+    if (me && !user) showUser(me);
     const progress = document.querySelector('[data-progress]');
     if (!progress) return;
     progress.textContent =
@@ -38,11 +37,13 @@ follow(
   { every: EVERY },
 );
 
-/** @param {string} id */
-function showUser(id) {
-  user = id;
+/** @param {import('./api.js').Me} me */
+function showUser(me) {
+  user = me.user;
+  const console_ = document.querySelector('[data-operators]');
+  if (console_ instanceof HTMLElement) console_.hidden = !isOperator(me);
   const place = document.querySelector('[data-id]');
   if (!(place instanceof HTMLElement)) return;
-  fact('user', id);
+  fact('user', user);
   place.hidden = false;
 }

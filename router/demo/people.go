@@ -18,7 +18,7 @@ type Person struct {
 }
 
 // DefaultPeople are the demo's people: alice and bob, olga who operates the
-// router, and a worker. Each password is the name.
+// router, and a worker, who is a program. Each password is the name.
 func DefaultPeople() []Person {
 	return []Person{
 		{Name: "alice", FullName: "Alice"},

@@ -176,6 +176,9 @@ var adminRoutes = []string{
 	"POST /api/session/yolo", "POST /api/workspaces/add", "GET /api/approval/inject_test",
 }
 
+// Version is the stand-in's, as its service worker tells it.
+func (u *WebUI) Version() string { return bundle }
+
 // ServeHTTP answers for the stand-in.
 func (u *WebUI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handle := u.handler(r)

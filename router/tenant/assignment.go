@@ -60,12 +60,18 @@ func (s *Service) writeLocked(ctx context.Context, id string, r row) error {
 
 func (s *Service) rememberLocked(id string, r row) {
 	for _, u := range s.rows[id].Members {
-		delete(s.members, u)
+		if t := s.members[u]; t.id != r.Tenant || !slices.Contains(r.Members, u) {
+			t.end()
+			delete(s.members, u)
+		}
 	}
 	s.rows[id] = r
-	t := &Tenant{id: r.Tenant, slot: s.slotLocked(id)}
 	for _, u := range r.Members {
-		s.members[u] = t
+		if s.members[u] == nil {
+			t := &Tenant{id: r.Tenant, slot: s.slotLocked(id)}
+			t.membership, t.end = context.WithCancel(context.Background())
+			s.members[u] = t
+		}
 	}
 }
 

@@ -43,7 +43,15 @@ type Options struct {
 type Tenant struct {
 	id   hux.Tenant
 	slot *slot
+
+	membership context.Context // ends when the user is a member no more
+	end        context.CancelFunc
 }
+
+// Membership ends when the user that the tenant was looked up for is no longer
+// its member, or, for an agent, when the tenant is no more: whatever they have
+// open ends with it.
+func (t *Tenant) Membership() context.Context { return t.membership }
 
 // ID is the tenant's id.
 func (t *Tenant) ID() hux.Tenant { return t.id }
@@ -123,9 +131,9 @@ func (s *Service) Lookup(u hux.User) *Tenant {
 func (s *Service) ByID(id hux.Tenant) *Tenant {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for name, r := range s.rows {
-		if r.Tenant == id && !r.Freed {
-			return &Tenant{id: id, slot: s.slotLocked(name)}
+	for _, r := range s.rows {
+		if r.Tenant == id && len(r.Members) > 0 {
+			return s.members[r.Members[0]]
 		}
 	}
 	return nil

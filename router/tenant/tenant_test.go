@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -60,6 +61,9 @@ func code(err error) hux.Code {
 func TestSlotsAreNeverClaimedTwice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "router.db")
 	s, stop := router(t, path, pool(10))
+	if !s.HasFree() {
+		t.Error("a pool that nobody claimed of is full")
+	}
 	got := claimAll(s, 50)
 	if len(got) != 10 {
 		t.Fatalf("%d users have a slot, want ten", len(got))
@@ -80,7 +84,7 @@ func TestSlotsAreNeverClaimedTwice(t *testing.T) {
 	}
 	_, err := s.Claim(context.Background(), user(77))
 	var full *hux.Error
-	if !errors.As(err, &full) || full.Code != hux.NoSlot || full.Members["user"] != user(77) {
+	if !errors.As(err, &full) || full.Code != hux.NoSlot || full.Members["user"] != user(77) || !strings.Contains(full.Detail, "taken") {
 		t.Errorf("a full pool says %v, want no_slot that names the user's own id", err)
 	}
 }
@@ -181,11 +185,17 @@ func TestConfiguredMembersGetTheirSlotAndNobodyElseDoes(t *testing.T) {
 	if _, err := s.Claim(ctx, user(3)); code(err) != hux.NoSlot {
 		t.Errorf("a slot of fixed members was claimed: %v", err)
 	}
+	if s.HasFree() {
+		t.Error("a slot of fixed members is offered")
+	}
 	before := s.Lookup(user(2)).ID()
 	stop()
 	s, _ = router(t, path, nil)
 	if _, err := s.Claim(ctx, user(2)); code(err) != hux.NoSlot {
 		t.Errorf("a slot that is not configured: %v", err)
+	}
+	if _, err := s.Claim(ctx, user(4)); code(err) != hux.NoSlot || !strings.Contains(err.Error(), "No chat is assigned") {
+		t.Errorf("without a pool: %v", err)
 	}
 	if s.Lookup(user(2)).ID() != before {
 		t.Error("the assignment did not outlive the configuration")

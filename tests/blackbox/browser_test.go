@@ -283,12 +283,13 @@ func (b *browser) cookieHeader(t testing.TB, site string) string {
 
 // me is who the router says the browser is.
 type me struct {
-	User   string   `json:"user"`
-	Name   string   `json:"name"`
-	Roles  []string `json:"roles"`
-	Actor  struct{ Kind, ID string }
-	Site   string `json:"site"`
-	Tenant *struct{ ID, Slot, State string }
+	User     string   `json:"user"`
+	Name     string   `json:"name"`
+	Roles    []string `json:"roles"`
+	Actor    struct{ Kind, ID string }
+	Site     string `json:"site"`
+	Tenant   *struct{ ID, Slot, State string }
+	SlotFree bool `json:"slot_free"`
 }
 
 func (b *browser) me(t testing.TB, site string, header ...string) *me {

@@ -75,16 +75,19 @@ func TestSecretsComeFromFilesToo(t *testing.T) {
 
 func TestProblemsNameTheirLineAndReason(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
-		"unknown key":        {whole + "publicurl: x\n", "hux.yaml:12: publicurl: is no setting of hux; do you mean public_url?"},
-		"bad duration":       {whole + "session_idle: soon\n", "hux.yaml:12: session_idle: must be a duration"},
-		"twice":              {whole + "public_url: https://a.example.org\n", "hux.yaml:12: public_url: stands twice"},
-		"not yaml":           {"listen: [\n", "config: is no valid YAML"},
-		"a path":             {strings.Replace(whole, "https://chat.example.org", "https://chat.example.org/x", 1), "hux.yaml:1: public_url: must have a host"},
-		"one url, two slots": {strings.Replace(whole, "pool-1.webui", "alice.webui", 1), "two tenants would share a WebUI"},
-		"member by e-mail":   {strings.Replace(whole, "usr_0123456789abcdef", "alice@example.org", 1), "hux.yaml:7: slots: slot alice: a member is named by the user id"},
-		"other site":         {strings.Replace(whole, "hux.example.org", "hux.example.com", 1), "hux.yaml:2: console_url: must share a parent domain"},
-		"HMAC algorithm":     {whole + "oidc_algorithms: [HS256]\n", "is no asymmetric algorithm"},
-		"half of TLS":        {whole + "tls_cert: /etc/hostname\n", "and tls_key go together"},
+		"unknown key":         {whole + "publicurl: x\n", "hux.yaml:12: publicurl: is no setting of hux; do you mean public_url?"},
+		"bad duration":        {whole + "session_idle: soon\n", "hux.yaml:12: session_idle: must be a duration"},
+		"twice":               {whole + "public_url: https://a.example.org\n", "hux.yaml:12: public_url: stands twice"},
+		"not yaml":            {"listen: [\n", "config: is no valid YAML"},
+		"a path":              {strings.Replace(whole, "https://chat.example.org", "https://chat.example.org/x", 1), "hux.yaml:1: public_url: must have a host"},
+		"one url, two slots":  {strings.Replace(whole, "pool-1.webui", "alice.webui", 1), "two tenants would share a WebUI"},
+		"member by e-mail":    {strings.Replace(whole, "usr_0123456789abcdef", "alice@example.org", 1), "hux.yaml:7: slots: slot alice: a member is named by the user id"},
+		"other site":          {strings.Replace(whole, "hux.example.org", "hux.example.com", 1), "hux.yaml:2: console_url: must share a parent domain"},
+		"HMAC algorithm":      {whole + "oidc_algorithms: [HS256]\n", "is no asymmetric algorithm"},
+		"a list of one":       {whole + "oidc_client_id: [a, b]\n", "hux.yaml:12: oidc_client_id: must be a single value"},
+		"secret in a URL":     {strings.Replace(whole, "https://sso", "https://u:p@sso", 1), "hux.yaml:3: oidc_issuer: must have no query, fragment or user"},
+		"a port that is none": {strings.Replace(whole, "sso.example.org", "sso.example.org:99999", 1), "hux.yaml:3: oidc_issuer: has a port that is none"},
+		"half of TLS":         {whole + "tls_cert: /etc/hostname\n", "and tls_key go together"},
 	} {
 		_, _, problems := load(t, c.file, []string{"HUX_KEY=" + key}, nil)
 		if !slices.ContainsFunc(problems, func(p config.Problem) bool { return strings.Contains(p.String(), c.want) }) {

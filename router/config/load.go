@@ -191,7 +191,7 @@ func (l *loader) readFile(path string) {
 		case key.Value == "slots" && value.Kind == yaml.SequenceNode:
 			l.where["slots"] = where
 			l.readSlots(name, value)
-		case value.Kind == yaml.SequenceNode:
+		case value.Kind == yaml.SequenceNode && Options[j].Many:
 			var parts []string
 			for _, n := range value.Content {
 				parts = append(parts, n.Value)
@@ -204,7 +204,7 @@ func (l *loader) readFile(path string) {
 			}
 			l.set(Options[j], where, v)
 		default:
-			l.problem(where, key.Value, "must be a single value or a list")
+			l.problem(where, key.Value, "must be a single value, or a list where it is one")
 		}
 		seen[key.Value] = true
 	}

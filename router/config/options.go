@@ -20,6 +20,7 @@ type Option struct {
 	Usage   string
 	Default string
 	Secret  bool
+	Many    bool // a list
 	set     func(*Config, string) error
 }
 
@@ -37,13 +38,13 @@ var Options = []Option{
 	{Key: "tls_key", Usage: "private key file of tls_cert, PEM", set: str(func(c *Config) *string { return &c.TLSKey })},
 	{Key: "public_url", Usage: "origin where people open the chat, such as https://chat.example.org", set: origin(func(c *Config) **url.URL { return &c.PublicURL })},
 	{Key: "console_url", Usage: "origin of hux's own pages and of sign-in: another host name of the same site, such as https://hux.example.org", set: origin(func(c *Config) **url.URL { return &c.ConsoleURL })},
-	{Key: "api_hosts", Default: "127.0.0.1,localhost,::1", Usage: "further host names, where only bearer tokens are accepted", set: list(func(c *Config) *[]string { return &c.APIHosts })},
-	{Key: "trusted_proxies", Usage: "networks (CIDR) whose X-Forwarded-For is believed; empty for none", set: setPrefixes},
+	{Key: "api_hosts", Default: "127.0.0.1,localhost,::1", Many: true, Usage: "further host names, where only bearer tokens are accepted", set: list(func(c *Config) *[]string { return &c.APIHosts })},
+	{Key: "trusted_proxies", Many: true, Usage: "networks (CIDR) whose X-Forwarded-For is believed; empty for none", set: setPrefixes},
 	{Key: "data", Default: "data", Usage: "directory for what must last", set: str(func(c *Config) *string { return &c.Data })},
 	{Key: "key", Secret: true, Usage: "router key: at least 32 random bytes in base64; hashes user ids and seals sessions; keep it outside the data directory, and never change it", set: setKey},
 	{Key: "grace", Default: "20s", Usage: "how long open requests may take to end at shutdown", set: duration(time.Second, 10*time.Minute, func(c *Config) *time.Duration { return &c.Grace })},
 	{Key: "access_log", Default: "true", Usage: "log each request", set: boolean(func(c *Config) *bool { return &c.AccessLog })},
-	{Key: "flags", Usage: "capabilities to switch on, by name or \"all\"", set: list(func(c *Config) *[]string { return &c.Flags })},
+	{Key: "flags", Many: true, Usage: "capabilities to switch on, by name or \"all\"", set: list(func(c *Config) *[]string { return &c.Flags })},
 	{Key: "image_digest", Usage: "digest of the running image, sha256:…, as the deployment pins it", set: setDigest},
 
 	{Key: "oidc_issuer", Usage: "issuer URL exactly as in its tokens, such as https://sso.example.org/realms/hux", set: str(func(c *Config) *string { return &c.OIDCIssuer })},
@@ -52,15 +53,15 @@ var Options = []Option{
 	{Key: "oidc_client_id", Default: "hux", Usage: "client id at the issuer", set: str(func(c *Config) *string { return &c.OIDCClientID })},
 	{Key: "oidc_client_secret", Secret: true, Usage: "client secret at the issuer", set: str(func(c *Config) *string { return &c.OIDCClientSecret })},
 	{Key: "oidc_audience", Default: "hux", Usage: "audience that a bearer token must carry", set: str(func(c *Config) *string { return &c.OIDCAudience })},
-	{Key: "oidc_bearer_clients", Usage: "clients (azp) whose bearer tokens are accepted; empty for none", set: list(func(c *Config) *[]string { return &c.OIDCBearerClients })},
-	{Key: "oidc_algorithms", Default: "RS256,PS256,ES256,EdDSA", Usage: "accepted signature algorithms, asymmetric only", set: setAlgorithms},
-	{Key: "oidc_scopes", Default: "openid,profile", Usage: "scopes to ask for at sign-in", set: list(func(c *Config) *[]string { return &c.OIDCScopes })},
+	{Key: "oidc_bearer_clients", Many: true, Usage: "clients (azp) whose bearer tokens are accepted; empty for none", set: list(func(c *Config) *[]string { return &c.OIDCBearerClients })},
+	{Key: "oidc_algorithms", Default: "RS256,PS256,ES256,EdDSA", Many: true, Usage: "accepted signature algorithms, asymmetric only", set: setAlgorithms},
+	{Key: "oidc_scopes", Default: "openid,profile", Many: true, Usage: "scopes to ask for at sign-in", set: list(func(c *Config) *[]string { return &c.OIDCScopes })},
 	{Key: "oidc_roles_claim", Default: "realm_access.roles", Usage: "claim that lists a user's roles", set: str(func(c *Config) *string { return &c.OIDCRolesClaim })},
-	{Key: "clock_skew", Default: "30s", Usage: "how far the issuer's clock may be off", set: duration(0, 5*time.Minute, func(c *Config) *time.Duration { return &c.ClockSkew })},
+	{Key: "clock_skew", Default: "30s", Usage: "how far the issuer's clock may be off", set: duration(time.Second, 5*time.Minute, func(c *Config) *time.Duration { return &c.ClockSkew })},
 	{Key: "session_idle", Default: "12h", Usage: "a session ends after so long without a request", set: duration(time.Minute, 90*24*time.Hour, func(c *Config) *time.Duration { return &c.SessionIdle })},
 	{Key: "session_absolute", Default: "168h", Usage: "a session ends so long after sign-in", set: duration(time.Minute, 365*24*time.Hour, func(c *Config) *time.Duration { return &c.SessionAbsolute })},
 
-	{Key: "slots", Usage: "the WebUIs: in the file a list of {id, url, members}; elsewhere id=url,id=url", set: setSlots},
+	{Key: "slots", Many: true, Usage: "the WebUIs: in the file a list of {id, url, members}; elsewhere id=url,id=url", set: setSlots},
 	{Key: "identity_header", Default: "X-Hux-User", Usage: "header that tells a WebUI who its user is; its trusted-header setting must name the same", set: setHeaderName},
 	{Key: "rules_file", Usage: "allow-list for the WebUI instead of the one shipped", set: str(func(c *Config) *string { return &c.RulesFile })},
 	{Key: "upload_limit", Default: "64MiB", Usage: "largest request body that goes to a WebUI", set: size(func(c *Config) *int64 { return &c.UploadLimit })},
@@ -161,13 +162,29 @@ func origin(field func(*Config) **url.URL) func(*Config, string) error {
 	}
 }
 
-func parseBase(v string) (*url.URL, error) {
+// httpURL reads a URL of http or https without anything secret in it.
+func httpURL(v string) (*url.URL, error) {
 	u, err := url.Parse(v)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
 		return nil, errors.New("must be a URL such as https://chat.example.org")
 	}
-	if (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, errors.New("must have a host and maybe a port, but no path, query or user")
+	if _, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && err != nil {
+		return nil, errors.New("has a port that is none")
+	}
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, errors.New("must have no query, fragment or user")
+	}
+	return u, nil
+}
+
+// parseBase reads a URL without a path.
+func parseBase(v string) (*url.URL, error) {
+	u, err := httpURL(v)
+	if err != nil {
+		return nil, err
+	}
+	if u.Path != "" && u.Path != "/" {
+		return nil, errors.New("must have a host and maybe a port, but no path")
 	}
 	return url.Parse(api.Origin(u)) // without the scheme's own port, as Host headers are
 }

@@ -70,8 +70,8 @@ func (l *loader) validate() {
 		l.warnings = append(l.warnings, "public_url is https, but hux neither ends TLS itself (tls_cert) nor trusts a proxy that does (trusted_proxies): everybody would share one client address")
 	}
 	for key, v := range map[string]string{"oidc_issuer": c.OIDCIssuer, "oidc_internal_url": c.OIDCInternalURL} {
-		if u, err := url.Parse(v); v != "" && (err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "") {
-			l.problem(l.where[key], key, "must be a URL such as https://sso.example.org/realms/hux")
+		if _, err := httpURL(v); v != "" && err != nil {
+			l.problem(l.where[key], key, err.Error())
 		}
 	}
 	l.validateOrigins()

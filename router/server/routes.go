@@ -154,6 +154,9 @@ func (s *Server) admit(site identity.Site, rt route, w http.ResponseWriter, r *h
 		if !id.Has(identity.RoleOperator) {
 			return hux.Errorf(hux.OperatorRequired, "This needs the role %s at the sign-in provider.", identity.RoleOperator)
 		}
+		if id.Method == identity.Session && site != identity.Console { // not for scripts of an operator's WebUI
+			return s.consoleRequired()
+		}
 	case human:
 		if id.Actor.Kind != hux.KindHuman {
 			return hux.Errorf(hux.HumanRequired, "Only a person may do this.")

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
@@ -107,10 +108,19 @@ func (s *Server) webUI(w http.ResponseWriter, r *http.Request, site identity.Sit
 	if err != nil {
 		return err
 	}
+	ctx, end := until(ctx, t.Membership())
+	defer end()
 	s.proxy.Serve(w, r.WithContext(ctx), proxy.Target{
 		Tenant: t.ID(), Slot: t.Slot(), Upstream: t.Upstream(), User: id.User, ClientAddr: s.clientAddr(r),
 	})
 	return nil
+}
+
+// until is ctx, ended besides when other ends. Call the function when done.
+func until(ctx, other context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(other, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 func (s *Server) probe(w http.ResponseWriter, ok bool) error {
@@ -222,7 +232,7 @@ func (s *Server) logAccess(r *http.Request, rec *recorder, started time.Time, ab
 	// The path alone: a query may hold what a person typed, or a code.
 	slog.LogAttrs(r.Context(), slog.LevelInfo, "request",
 		slog.String("request_id", api.RequestID(r.Context())),
-		slog.String("method", r.Method), slog.String("host", r.Host), slog.String("path", r.URL.Path),
+		slog.String("method", r.Method), slog.String("host", r.Host), slog.String("path", r.URL.EscapedPath()),
 		slog.Int("status", rec.status), slog.Int64("bytes", rec.bytes),
 		slog.Float64("took_ms", float64(time.Since(started).Microseconds())/1000), slog.String("client", s.clientAddr(r).String()), slog.Bool("aborted", aborted))
 }

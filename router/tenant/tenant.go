@@ -48,9 +48,8 @@ type Tenant struct {
 	end        context.CancelFunc
 }
 
-// Membership ends when the user that the tenant was looked up for is no longer
-// its member, or, for an agent, when the tenant is no more: whatever they have
-// open ends with it.
+// Membership ends when the user that the tenant was looked up for is its member
+// no more (for an agent: one of its members), so that what they have open ends.
 func (t *Tenant) Membership() context.Context { return t.membership }
 
 // ID is the tenant's id.

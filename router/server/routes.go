@@ -162,10 +162,14 @@ func (s *Server) admit(site identity.Site, rt route, w http.ResponseWriter, r *h
 			return hux.Errorf(hux.HumanRequired, "Only a person may do this.")
 		}
 		if id.Method == identity.Session && site != identity.Console {
-			return hux.Errorf(hux.ConsoleRequired, "From a browser this is done on the console, %s.", api.Origin(s.console()))
+			return s.consoleRequired()
 		}
 	}
 	return rt.handler(w, r.WithContext(ctx), id)
+}
+
+func (s *Server) consoleRequired() error {
+	return hux.Errorf(hux.ConsoleRequired, "From a browser this is done on the console, %s.", api.Origin(s.console()))
 }
 
 // fence keeps other origins from acting with a browser's cookie (contracts

@@ -154,6 +154,12 @@ func markNonces(head string) string { return strings.ReplaceAll(head, `">`, `"`+
 func (s *Server) mapSites(local http.Handler) {
 	c := s.config
 	s.sites = map[string]identity.Site{}
+	serve := func(u *url.URL, site identity.Site) {
+		s.sites[u.Host] = site
+		if u.Port() == "" { // a client may write the scheme's own port
+			s.sites[u.Host+map[string]string{"http": ":80", "https": ":443"}[u.Scheme]] = site
+		}
+	}
 	for _, h := range c.APIHosts {
 		s.sites[hostOnly(strings.ToLower(h))] = identity.API
 	}
@@ -164,11 +170,12 @@ func (s *Server) mapSites(local http.Handler) {
 	onConsole := append(s.everywhere(identity.Console), s.pagesMap()...)
 	s.own = map[identity.Site]http.Handler{identity.API: s.newMux(identity.API, onAPI)}
 	if c.ConsoleURL == nil { // one origin: all of it is Console, which also has the WebUI
-		s.sites[c.PublicURL.Host] = identity.Console
+		serve(c.PublicURL, identity.Console)
 		s.own[identity.Console] = s.newMux(identity.Console, append(onConsole, s.signInRoutes(identity.Console)...))
 		return
 	}
-	s.sites[c.PublicURL.Host], s.sites[c.ConsoleURL.Host] = identity.Chat, identity.Console
+	serve(c.PublicURL, identity.Chat)
+	serve(c.ConsoleURL, identity.Console)
 	s.own[identity.Chat] = s.newMux(identity.Chat, append(s.everywhere(identity.Chat), s.signInRoutes(identity.Chat)...))
 	s.own[identity.Console] = s.newMux(identity.Console, append(onConsole,
 		route{"GET", "/", public, func(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {

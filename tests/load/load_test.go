@@ -39,7 +39,7 @@ func listenUpstream(t testing.TB) string {
 // TestClient reads what the two kinds of answers are that a proxy may send.
 func TestClient(t *testing.T) {
 	up := listenUpstream(t)
-	chunked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	chunked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.(http.Flusher).Flush()
 		_, _ = w.Write(jsonBody())
 	}))

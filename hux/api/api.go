@@ -45,13 +45,17 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
+	write(w, status, "application/json", body)
+	return nil
+}
+
+func write(w http.ResponseWriter, status int, contentType string, body []byte) {
 	h := w.Header()
-	h.Set("Content-Type", "application/json")
+	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store, no-transform")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a client that left is no error of ours
-	return nil
 }
 
 // WriteError answers with err as a problem document (RFC 9457,
@@ -78,17 +82,12 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Detail != "" {
 		problem["detail"] = e.Detail
 	}
-	h := w.Header()
 	if e.RetryAfter > 0 {
 		problem["retry_after_ms"] = e.RetryAfter.Milliseconds()
-		h.Set("Retry-After", RetryAfter(e.RetryAfter))
+		w.Header().Set("Retry-After", RetryAfter(e.RetryAfter))
 	}
 	body, _ := json.Marshal(problem) // strings and numbers only
-	h.Set("Content-Type", "application/problem+json")
-	h.Set("Cache-Control", "no-store, no-transform")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
+	write(w, status, "application/problem+json", body)
 }
 
 // LogError logs e once if anybody should look at it: a 5xx, or one with a

@@ -31,6 +31,7 @@ const (
 
 	CrossOrigin       Code = "cross_origin"
 	OperatorRequired  Code = "operator_required"
+	HeadersTooLarge   Code = "headers_too_large"
 	Misdirected       Code = "misdirected_request"
 	PathDenied        Code = "path_denied"
 	NoSlot            Code = "no_slot"
@@ -60,6 +61,7 @@ var codeStatus = map[Code]int{
 
 	CrossOrigin:       http.StatusForbidden,
 	OperatorRequired:  http.StatusForbidden,
+	HeadersTooLarge:   http.StatusRequestHeaderFieldsTooLarge,
 	Misdirected:       http.StatusMisdirectedRequest,
 	PathDenied:        http.StatusForbidden,
 	NoSlot:            http.StatusServiceUnavailable,

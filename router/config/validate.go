@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +14,9 @@ import (
 
 	"bstein.dev/hux/hux"
 )
+
+// maxSocketPath is what Linux and macOS both take for a Unix socket's path.
+const maxSocketPath = 103
 
 var slotID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
@@ -73,6 +77,9 @@ func (l *loader) validate() {
 		if _, err := httpURL(v); v != "" && err != nil {
 			l.problem(l.where[key], key, err.Error())
 		}
+	}
+	if path, err := filepath.Abs(filepath.Join(c.Data, "admin.sock")); err == nil && len(path) > maxSocketPath {
+		l.problem(l.where["data"], "data", fmt.Sprintf("is too long a path for the socket in it, which may have %d bytes", maxSocketPath))
 	}
 	l.validateOrigins()
 	l.validateSlots()

@@ -67,6 +67,9 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) error {
 	if site == "" {
 		return hux.Errorf(hux.Misdirected, "No site of this router has this host name.")
 	}
+	if crowded(r) && site != identity.API {
+		return s.uncrowd(w, r)
+	}
 	if s.isOwn(site, path) {
 		s.own[site].ServeHTTP(w, r)
 		return nil

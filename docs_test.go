@@ -1,0 +1,82 @@
+package contract_test
+
+import (
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	link     = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+	fence    = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	noAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// What one page says about another has to be there: each relative link names
+// a file, and its fragment a heading of it.
+func TestDocumentedLinksResolve(t *testing.T) {
+	root := os.DirFS(".")
+	read := func(name string) string {
+		content, err := fs.ReadFile(root, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fence.ReplaceAllString(string(content), "")
+	}
+	seen := 0
+	err := fs.WalkDir(root, ".", func(page string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && page != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules"):
+			return fs.SkipDir
+		case entry.IsDir() || path.Ext(page) != ".md":
+			return nil
+		}
+		for _, found := range link.FindAllStringSubmatch(read(page), -1) {
+			to, err := url.Parse(found[1])
+			if err != nil {
+				t.Errorf("%s: %s is no link", page, found[1])
+				continue
+			}
+			if to.IsAbs() {
+				continue
+			}
+			seen++
+			target := page
+			if to.Path != "" {
+				target = path.Join(path.Dir(page), to.Path)
+			}
+			if _, err := fs.Stat(root, target); err != nil {
+				t.Errorf("%s: there is no %s", page, found[1])
+				continue
+			}
+			if to.Fragment != "" && !hasAnchor(read(target), to.Fragment) {
+				t.Errorf("%s: %s has no heading for #%s", page, target, to.Fragment)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen == 0 {
+		t.Error("no page has a link")
+	}
+}
+
+// hasAnchor reports whether a heading of page has that anchor, as GitHub
+// makes it: in lower case, without punctuation, with dashes for spaces.
+func hasAnchor(page, anchor string) bool {
+	for _, h := range heading.FindAllStringSubmatch(page, -1) {
+		if strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}

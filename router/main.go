@@ -138,11 +138,3 @@ func printSettings(w io.Writer) {
 func setLog(w io.Writer, level slog.Level) {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})))
 }
-
-// splitWord takes the first word off args, for commands with a verb.
-func splitWord(args []string) (string, []string) {
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
-		return "", args
-	}
-	return args[0], args[1:]
-}

@@ -17,6 +17,7 @@ import (
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/router/config"
+	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/server"
 	"bstein.dev/hux/router/tenant"
 )
@@ -46,31 +47,20 @@ a person.
 `
 
 func slots(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	verb, args := splitWord(args)
 	set := flag.NewFlagSet("hux slots", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
 	share, wiped := set.Bool("share", false, ""), set.Bool("wiped", false, "")
-	configFile := set.String("config", "", "")
-	words, err := parseMixed(set, args)
-	want := map[string]int{"list": 0, "assign": 2, "remove": 2, "free": 1}
-	if n, ok := want[verb]; errors.Is(err, flag.ErrHelp) || !ok || len(words) != n {
-		return helpOr(err, verb, slotsHelp, stdout, stderr)
+	o := operatorCommand{help: slotsHelp, set: set, words: map[string][2]int{
+		"list": {0, 0}, "assign": {2, 2}, "remove": {2, 2}, "free": {1, 1},
+	}}
+	if err := o.parse(args, stdout, stderr); err != nil {
+		return err
 	}
+	command := server.AdminRequest{Slot: o.word(0), User: hux.User(o.word(1)), Share: *share, Wiped: *wiped}
+	answer, err := tell(ctx, o.config, "/slots/"+o.verb, command, stdout, stderr)
 	if err != nil {
 		return err
 	}
-	command := server.AdminRequest{Share: *share, Wiped: *wiped}
-	if len(words) > 0 {
-		command.Slot = words[0]
-	}
-	if len(words) > 1 {
-		command.User = hux.User(words[1])
-	}
-	answer, err := tell(ctx, *configFile, "/slots/"+verb, command, stdout, stderr)
-	if err != nil {
-		return err
-	}
-	if verb != "list" {
+	if o.verb != "list" {
 		fmt.Fprintln(stdout, "done")
 		return nil
 	}
@@ -91,33 +81,21 @@ func slots(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func agents(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	verb, args := splitWord(args)
-	set := flag.NewFlagSet("hux agents", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	configFile := set.String("config", "", "")
-	words, err := parseMixed(set, args)
-	low := map[string]int{"list": 0, "create": 2, "rotate": 1, "revoke": 1}
-	high := map[string]int{"list": 1, "create": 2, "rotate": 1, "revoke": 1}
-	if n, ok := low[verb]; errors.Is(err, flag.ErrHelp) || !ok || len(words) < n || len(words) > high[verb] {
-		return helpOr(err, verb, agentsHelp, stdout, stderr)
+	o := operatorCommand{help: agentsHelp, set: flag.NewFlagSet("hux agents", flag.ContinueOnError), words: map[string][2]int{
+		"list": {0, 1}, "create": {2, 2}, "rotate": {1, 1}, "revoke": {1, 1},
+	}}
+	if err := o.parse(args, stdout, stderr); err != nil {
+		return err
 	}
+	command := server.AdminRequest{Slot: o.word(0), Name: o.word(1)}
+	if o.verb == "rotate" || o.verb == "revoke" {
+		command = server.AdminRequest{Agent: hux.Agent(o.word(0))}
+	}
+	answer, err := tell(ctx, o.config, "/agents/"+o.verb, command, stdout, stderr)
 	if err != nil {
 		return err
 	}
-	var command server.AdminRequest
-	switch {
-	case verb == "create":
-		command.Slot, command.Name = words[0], words[1]
-	case verb == "list" && len(words) == 1:
-		command.Slot = words[0]
-	case verb != "list":
-		command.Agent = hux.Agent(words[0])
-	}
-	answer, err := tell(ctx, *configFile, "/agents/"+verb, command, stdout, stderr)
-	if err != nil {
-		return err
-	}
-	switch verb {
+	switch o.verb {
 	case "revoke":
 		fmt.Fprintln(stdout, "done")
 	case "list":
@@ -136,10 +114,7 @@ func agents(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 		}
 		return table.Flush()
 	default:
-		var credential struct {
-			ID     hux.Agent `json:"id"`
-			Secret string    `json:"secret"`
-		}
+		var credential identity.Credential
 		if err := json.Unmarshal(answer, &credential); err != nil {
 			return err
 		}
@@ -163,26 +138,56 @@ func day(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04")
 }
 
-// parseMixed parses flags wherever they stand among the words.
-func parseMixed(set *flag.FlagSet, args []string) (words []string, err error) {
-	for {
-		if err := set.Parse(args); err != nil {
-			return nil, err
-		}
-		if set.NArg() == 0 {
-			return words, nil
-		}
-		words, args = append(words, set.Arg(0)), set.Args()[1:]
-	}
+// operatorCommand is a command line of the form VERB WORD …, with flags
+// anywhere behind the verb.
+type operatorCommand struct {
+	help  string
+	set   *flag.FlagSet
+	words map[string][2]int // by verb: how many words it takes, at least and at most
+
+	verb   string
+	given  []string
+	config string // --config
 }
 
-func helpOr(err error, verb, help string, stdout, stderr io.Writer) error {
-	if errors.Is(err, flag.ErrHelp) || verb == "" || verb == "help" {
-		fmt.Fprint(stdout, help)
-		return nil
+// word is the i-th word behind the verb, or "".
+func (o *operatorCommand) word(i int) string {
+	if i < len(o.given) {
+		return o.given[i]
 	}
-	fmt.Fprint(stderr, help)
-	return errors.New("that command is not understood")
+	return ""
+}
+
+// parse reads the command line. What it can't read is answered with the help.
+func (o *operatorCommand) parse(args []string, stdout, stderr io.Writer) error {
+	o.set.SetOutput(io.Discard)
+	o.set.StringVar(&o.config, "config", "", "")
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		o.verb, args = args[0], args[1:]
+	}
+	err := o.parseWords(args)
+	if errors.Is(err, flag.ErrHelp) || o.verb == "" || o.verb == "help" {
+		fmt.Fprint(stdout, o.help)
+		return errHelped
+	}
+	if n, ok := o.words[o.verb]; err != nil || !ok || len(o.given) < n[0] || len(o.given) > n[1] {
+		fmt.Fprint(stderr, o.help)
+		return errors.New("that command is not understood")
+	}
+	return nil
+}
+
+// parseWords parses flags wherever they stand among the words.
+func (o *operatorCommand) parseWords(args []string) error {
+	for {
+		if err := o.set.Parse(args); err != nil {
+			return err
+		}
+		if o.set.NArg() == 0 {
+			return nil
+		}
+		o.given, args = append(o.given, o.set.Arg(0)), o.set.Args()[1:]
+	}
 }
 
 // tell sends an operator's command to the running router, or, where none

@@ -20,12 +20,19 @@ Serves until it gets SIGTERM or an interrupt; then it tells open streams and
 ends within the grace time.
 `
 
+// heapFloor is never touched, so it takes address space and no memory. The
+// garbage collector counts it, and lets as much more gather between two runs:
+// with the little that the router keeps alive it would run every few hundred
+// requests, at a fifth of all its time.
+var heapFloor []byte
+
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, warnings, err := loadConfig(args, serveHelp, stdout, stderr)
 	if err != nil {
 		return err
 	}
 	setLog(stderr, slog.LevelInfo)
+	heapFloor = make([]byte, 16<<20)
 	if err := refuseDemo(c.Data); err != nil {
 		return err
 	}

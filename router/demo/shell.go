@@ -14,6 +14,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Version is the stand-in's version, where the real WebUI has its own.
@@ -42,10 +43,12 @@ type asset struct {
 	etag, kind    string
 }
 
+// What is made of the files is made when a stand-in first needs it: the router
+// itself does not.
 var (
-	assets        = loadAssets()
-	bundle        = bundleVersion()
-	shellTemplate = template.Must(template.ParseFS(webuiFiles, "webui/index.html"))
+	assets        = sync.OnceValue(loadAssets)
+	bundle        = sync.OnceValue(bundleVersion)
+	shellTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(webuiFiles, "webui/index.html")) })
 )
 
 func loadAssets() map[string]asset {
@@ -80,7 +83,7 @@ func loadAssets() map[string]asset {
 func bundleVersion() string {
 	h := sha256.New()
 	for _, name := range []string{"style.css", "ui.js", "sessions.js", "chat.js", "boot.js", "sw.js"} {
-		h.Write([]byte(assets[name].etag))
+		h.Write([]byte(assets()[name].etag))
 	}
 	return Version + "-" + hex.EncodeToString(h.Sum(nil)[:4])
 }
@@ -97,8 +100,8 @@ func compress(body []byte) []byte {
 // nobody may keep it; it is never compressed.
 func (u *WebUI) serveShell(w http.ResponseWriter, r *http.Request) {
 	var page bytes.Buffer
-	err := shellTemplate.Execute(&page, map[string]any{
-		"Title": u.options.Title, "Bundle": bundle, "CSRF": u.csrfToken(visitorOf(r).cookie), "MaxUpload": maxUpload,
+	err := shellTemplate().Execute(&page, map[string]any{
+		"Title": u.options.Title, "Bundle": bundle(), "CSRF": u.csrfToken(visitorOf(r).cookie), "MaxUpload": maxUpload,
 	})
 	if err != nil {
 		slog.Error("demo: the page does not render", "cause", err)
@@ -136,7 +139,7 @@ func send(w http.ResponseWriter, status int, body []byte) {
 
 // serveStatic sends an embedded file.
 func (u *WebUI) serveStatic(w http.ResponseWriter, r *http.Request, name string) {
-	a, ok := assets[name]
+	a, ok := assets()[name]
 	if !ok || name == "index.html" {
 		u.fail(w, r, http.StatusNotFound, "not found")
 		return
@@ -173,19 +176,19 @@ func (u *WebUI) serveWorker(w http.ResponseWriter, _ *http.Request) {
 	h.Set("Service-Worker-Allowed", "/")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Content-Security-Policy-Report-Only", reportOnly)
-	send(w, http.StatusOK, bytes.ReplaceAll(assets["sw.js"].body, []byte("{{version}}"), []byte(bundle)))
+	send(w, http.StatusOK, bytes.ReplaceAll(assets()["sw.js"].body, []byte("{{version}}"), []byte(bundle())))
 }
 
 func (u *WebUI) serveManifest(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/manifest+json")
 	w.Header().Set("Cache-Control", "no-cache")
-	send(w, http.StatusOK, assets["app.webmanifest"].body)
+	send(w, http.StatusOK, assets()["app.webmanifest"].body)
 }
 
 func (u *WebUI) serveIcon(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Cache-Control", "max-age=300")
-	send(w, http.StatusOK, assets["icon.svg"].body)
+	send(w, http.StatusOK, assets()["icon.svg"].body)
 }
 
 func (u *WebUI) serveHealth(w http.ResponseWriter, r *http.Request) {

@@ -177,7 +177,7 @@ var adminRoutes = []string{
 }
 
 // Version is the stand-in's, as its service worker tells it.
-func (u *WebUI) Version() string { return bundle }
+func (u *WebUI) Version() string { return bundle() }
 
 // ServeHTTP answers for the stand-in.
 func (u *WebUI) ServeHTTP(w http.ResponseWriter, r *http.Request) {

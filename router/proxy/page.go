@@ -31,6 +31,9 @@ type metaPolicy struct {
 // all of the page.
 func scanPage(view []byte, whole, metas bool) scan {
 	s := scan{insert: -1}
+	// Without the attribute's name there is no such element, and the tokenizer
+	// need not go on through the head. No escape can hide a name.
+	metas = metas && (!whole || mentions(view, "http-equiv"))
 	at := 0
 	if bytes.HasPrefix(view, []byte("\xef\xbb\xbf")) { // a byte order mark, no text
 		at = 3
@@ -90,6 +93,25 @@ func scanPage(view []byte, whole, metas bool) scan {
 			}
 		}
 	}
+}
+
+// mentions reports whether name, which has a "q" in it, stands in view in
+// any case. There are few of that letter in a page.
+func mentions(view []byte, name string) bool {
+	at := strings.IndexByte(name, 'q')
+	for _, q := range [...]byte{'q', 'Q'} {
+		for i := 0; i < len(view); i++ {
+			n := bytes.IndexByte(view[i:], q)
+			if n < 0 {
+				break
+			}
+			i += n
+			if start := i - at; start >= 0 && start+len(name) <= len(view) && strings.EqualFold(string(view[start:start+len(name)]), name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // closed reports whether a comment token ends in the page, so that what

@@ -34,8 +34,8 @@ type route struct {
 // handler answers a request whose sender is known; id is nil on public routes.
 type handler func(w http.ResponseWriter, r *http.Request, id *identity.Identity) error
 
-// everywhere are the routes that all three sites have. Whatever is not in the
-// map of its site goes to the WebUI on the chat site and is 404 elsewhere.
+// everywhere are the routes that all three sites have. A path that isOwn says
+// is ours and that is not in the map of its site is 404.
 func (s *Server) everywhere(site identity.Site) []route {
 	auth := plain(s.identity.Handler(site))
 	return []route{

@@ -153,6 +153,35 @@ test('the keyboard alone is enough', async () => {
   await page.context().close();
 });
 
+test('Escape closes the panel from anywhere, unless the WebUI took the key', async () => {
+  const { hux } = running;
+  for (const options of [{ viewport: { width: 1280, height: 800 } }, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }]) {
+    const page = await signedIn(running, 'alice', options);
+    await openPanel(page, hux.console);
+    await page.evaluate(() => {
+      if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+    });
+    await page.keyboard.press('Escape');
+    assert.equal(await page.isVisible('.hux-panel'), false);
+
+    // Whoever writes goes on writing.
+    await openPanel(page, hux.console);
+    await page.evaluate(() => {
+      const field = document.createElement('textarea');
+      field.id = 'writing';
+      document.body.prepend(field);
+      field.focus();
+      field.addEventListener('keydown', (event) => event.preventDefault(), { once: true });
+    });
+    await page.keyboard.press('Escape');
+    assert.equal(await page.isVisible('.hux-panel'), true, 'the key was the field’s');
+    await page.keyboard.press('Escape');
+    assert.equal(await page.isVisible('.hux-panel'), false);
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'writing');
+    await page.context().close();
+  }
+});
+
 test('the button comes back when the page is rebuilt, and finds a place without a title bar', async () => {
   const page = await signedIn(running, 'alice');
   await page.evaluate(() => {

@@ -1,7 +1,8 @@
 // One sign-in for both origins, and no sign-in page in a frame.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { request } from '../lib/hux.mjs';
+import { freePort, request, startHux } from '../lib/hux.mjs';
 import { demo, fillSignIn, openPanel, picture, signedIn, whoAmI } from './support.mjs';
 
 const running = demo();
@@ -120,4 +121,61 @@ test('no sign-in page can be framed', async () => {
   const back = await openPanel(page, hux.console);
   assert.equal(await whoAmI(back), await whoAmI(page));
   await page.context().close();
+});
+
+test('a sign-in that fails says why, and begins again where it was to lead', async () => {
+  const { hux, browser } = running;
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const answer = await page.goto(`${hux.console}/hux/auth/callback?state=another&code=another`);
+  assert.equal(answer?.status(), 400);
+  assert.equal(answer?.headers()['referrer-policy'], 'no-referrer');
+  await picture(page, 'sign-in-failed');
+  await page.click('a:has-text("Begin again")');
+  await fillSignIn(page, 'alice');
+  await page.waitForURL(`${hux.chat}/**`);
+  await page.waitForSelector('header.app-titlebar');
+
+  // As the provider answers when somebody cancels.
+  await context.clearCookies();
+  await page.goto(`${hux.chat}/session/abc`);
+  const cancelled = new URL(page.url());
+  const back = new URL(String(cancelled.searchParams.get('redirect_uri')));
+  for (const [name, value] of Object.entries({ error: 'access_denied', state: cancelled.searchParams.get('state'), iss: cancelled.origin })) {
+    back.searchParams.set(name, String(value));
+  }
+  await page.goto(back.href);
+  await page.waitForSelector('h1:has-text("You were not signed in")');
+  assert.equal(await page.getAttribute('a:has-text("Begin again")', 'href'), `${hux.chat}/session/abc`);
+  await context.close();
+});
+
+test('without a provider the page says so and tries again by itself', async () => {
+  const { browser } = running;
+  const hux = await startHux({
+    command: 'serve',
+    config: {
+      public_url: 'http://chat.hux.localhost:PORT',
+      console_url: 'http://console.hux.localhost:PORT',
+      oidc_issuer: `http://127.0.0.1:${await freePort()}`,
+      oidc_client_id: 'hux',
+      slots: [{ id: 'one', url: `http://127.0.0.1:${await freePort()}` }],
+    },
+    env: { HUX_KEY: randomBytes(32).toString('base64'), HUX_OIDC_CLIENT_SECRET: 'a-client-secret' },
+  });
+  const page = await browser.newPage({ viewport: { width: 390, height: 844 } });
+  try {
+    const answer = await page.goto(`${hux.chat}/session/abc`);
+    assert.equal(answer?.status(), 503);
+    await page.waitForSelector('h1:has-text("Signing in does not work right now")');
+    assert.equal(await page.getAttribute('meta[http-equiv="refresh"]', 'content'), `15; url=${hux.chat}/session/abc`);
+    await picture(page, 'sign-in-unavailable');
+    await Promise.all([
+      page.waitForResponse((r) => r.url().startsWith(`${hux.console}/hux/auth/sign-in`) && r.status() === 503),
+      page.click('a:has-text("Try now")'),
+    ]);
+  } finally {
+    await page.close();
+    await hux.stop();
+  }
 });

@@ -38,6 +38,15 @@ test('signing out in the panel ends both origins', async () => {
   await context.close();
 });
 
+test('the last page tells when the provider could not be reached', async () => {
+  const { hux, browser } = running;
+  const page = await browser.newPage();
+  await page.goto(`${hux.console}/hux/api/ui/signed-out?provider=unreachable`);
+  assert.match((await page.textContent('main')) ?? '', /Your session here is over\. The sign-in provider could not be reached/);
+  await picture(page, 'signed-out-unreachable');
+  await page.close();
+});
+
 test('no GET signs out', async () => {
   const { hux } = running;
   const page = await signedIn(running, 'bob');

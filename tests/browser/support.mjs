@@ -33,7 +33,7 @@ export function demo() {
   const running = /** @type {{hux: import('../lib/hux.mjs').Hux, browser: Browser}} */ ({});
   before(async () => {
     running.browser = await launchChromium();
-    running.hux = await startHux({ command: 'demo' });
+    running.hux = await startHux({ command: 'demo', args: ['--verbose'] });
   });
   after(async () => {
     await running.browser?.close();

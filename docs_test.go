@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"bstein.dev/hux/hux"
 )
 
 var (
@@ -79,4 +82,26 @@ func hasAnchor(page, anchor string) bool {
 		}
 	}
 	return false
+}
+
+// The table of errors has each code with its status.
+func TestDocumentedErrorsAreTheErrors(t *testing.T) {
+	source, err := os.ReadFile("hux/error.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := regexp.MustCompile(`Code = "(\w+)"`).FindAllSubmatch(source, -1)
+	for _, found := range codes {
+		code := hux.Code(found[1])
+		if row := fmt.Sprintf("| `%s` | %d |", code, code.Status()); !strings.Contains(string(page), row) {
+			t.Errorf("docs/api.md has no row %s", row)
+		}
+	}
+	if rows := strings.Count(string(page), "` | 4") + strings.Count(string(page), "` | 5"); len(codes) == 0 || rows != len(codes) {
+		t.Errorf("docs/api.md has %d codes, hux/error.go %d", rows, len(codes))
+	}
 }

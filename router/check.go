@@ -12,6 +12,7 @@ import (
 
 	contract "bstein.dev/hux"
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/router/config"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/proxy"
@@ -103,11 +104,14 @@ func printFlags(c *config.Config, w io.Writer) error {
 		return err
 	}
 	flags := hux.ResolveFlags(registry, c.Flags)
+	served := api.NewCapabilities(flags, hux.Actor{}, api.ThisBuild("")).Flags
 	for _, f := range registry {
 		state := flags.States[f.Name]
 		switch {
-		case state.Enabled:
+		case served[f.Name].Enabled:
 			fmt.Fprintf(w, "flag %s is on\n", f.Name)
+		case state.Enabled:
+			fmt.Fprintf(w, "flag %s is on, but this build has nothing behind it yet\n", f.Name)
 		case state.Listed:
 			fmt.Fprintf(w, "flag %s is blocked by %s\n", f.Name, strings.Join(state.BlockedBy, ", "))
 		}

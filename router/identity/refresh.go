@@ -20,12 +20,13 @@ const (
 
 // fatal are the answers of a token endpoint (RFC 6749, 5.2) after which a
 // refresh token is good for nothing. invalid_client and invalid_request are
-// about us, not about the session, and may be mended.
+// about us, not about the session, and may be mended; so is any 401, with which
+// Keycloak calls a wrong client secret unauthorized_client.
 var fatal = []string{"invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"}
 
 func isFatal(err error) bool {
 	var answer *oauth2.RetrieveError
-	return errors.As(err, &answer) && answer.Response.StatusCode < http.StatusInternalServerError &&
+	return errors.As(err, &answer) && answer.Response.StatusCode == http.StatusBadRequest &&
 		slices.Contains(fatal, answer.ErrorCode)
 }
 

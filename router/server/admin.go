@@ -121,7 +121,9 @@ func (s *Server) free(ctx context.Context, slot string, wiped bool) error {
 	agents, err := s.identity.ListAgents(ctx, buried)
 	errs = errors.Join(errs, err)
 	for _, a := range agents {
-		errs = errors.Join(errs, s.identity.RevokeAgent(ctx, a.ID))
+		if !a.Revoked {
+			errs = errors.Join(errs, s.identity.RevokeAgent(ctx, a.ID))
+		}
 	}
 	return errs
 }

@@ -105,7 +105,7 @@ func (s *Server) webUI(w http.ResponseWriter, r *http.Request, site identity.Sit
 		return s.signedOut(w, r, site)
 	}
 	if id.Actor.Kind != hux.KindHuman {
-		return hux.Errorf(hux.HumanRequired, "The chat is for people. What this account is for is the API, with its token.")
+		return hux.Errorf(hux.HumanRequired, "The chat is for people. The token of this account is for the API.")
 	}
 	t, err := s.tenants.Claim(ctx, id.User)
 	if err != nil {

@@ -14,7 +14,8 @@ COPY --from=build /hux /usr/local/bin/hux
 COPY --from=build --chown=65532:65532 /empty/data /var/lib/hux
 # "container" tells hux check that the deployment must say which image this is.
 ENV container=docker HUX_LISTEN=:8080 HUX_DATA=/var/lib/hux
-# All that is written goes to the volume, so the root file system may be read-only.
+# What must last goes to the volume. Long request bodies without a length pass through /tmp (temp_dir): where the root file
+# system is read-only mount a tmpfs or a volume there too, on another disk than the first.
 VOLUME /var/lib/hux
 EXPOSE 8080
 USER 65532:65532

@@ -28,6 +28,7 @@ const (
 	TooLarge             Code = "too_large"
 	RateLimited          Code = "rate_limited"
 	InternalError        Code = "internal_error"
+	QuotaExceeded        Code = "quota_exceeded"
 
 	CrossOrigin       Code = "cross_origin"
 	OperatorRequired  Code = "operator_required"
@@ -58,6 +59,7 @@ var codeStatus = map[Code]int{
 	TooLarge:             http.StatusRequestEntityTooLarge,
 	RateLimited:          http.StatusTooManyRequests,
 	InternalError:        http.StatusInternalServerError,
+	QuotaExceeded:        http.StatusInsufficientStorage,
 
 	CrossOrigin:       http.StatusForbidden,
 	OperatorRequired:  http.StatusForbidden,

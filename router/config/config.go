@@ -25,6 +25,7 @@ type Config struct {
 	APIHosts       []string
 	TrustedProxies []netip.Prefix
 	Data           string
+	TempDir        string // "": the system's
 	Key            []byte
 	Grace          time.Duration
 	AccessLog      bool

@@ -41,6 +41,7 @@ var Options = []Option{
 	{Key: "api_hosts", Default: "127.0.0.1,localhost,::1", Many: true, Usage: "further host names, where only bearer tokens are accepted", set: list(func(c *Config) *[]string { return &c.APIHosts })},
 	{Key: "trusted_proxies", Many: true, Usage: "networks (CIDR) whose X-Forwarded-For is believed; empty for none", set: setPrefixes},
 	{Key: "data", Default: "data", Usage: "directory for what must last", set: str(func(c *Config) *string { return &c.Data })},
+	{Key: "temp_dir", Usage: "directory for long request bodies of unknown length while they are under way, 4 at a time and slot, each up to upload_limit; the system's temporary directory by default; on a read-only root mount an emptyDir or a tmpfs there, and never the data directory's disk", set: str(func(c *Config) *string { return &c.TempDir })},
 	{Key: "key", Secret: true, Usage: "router key: at least 32 random bytes in base64; hashes user ids and seals sessions; keep it outside the data directory, and never change it", set: setKey},
 	{Key: "grace", Default: "20s", Usage: "how long open requests may take to end at shutdown", set: duration(time.Second, 10*time.Minute, func(c *Config) *time.Duration { return &c.Grace })},
 	{Key: "access_log", Default: "true", Usage: "log each request", set: boolean(func(c *Config) *bool { return &c.AccessLog })},

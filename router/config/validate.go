@@ -54,7 +54,7 @@ func (l *loader) validate() {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		l.problem(l.where["tls_cert"], "tls_cert", "and tls_key go together")
 	}
-	for key, path := range map[string]string{"tls_cert": c.TLSCert, "tls_key": c.TLSKey, "rules_file": c.RulesFile} {
+	for key, path := range map[string]string{"tls_cert": c.TLSCert, "tls_key": c.TLSKey, "rules_file": c.RulesFile, "temp_dir": c.TempDir} {
 		if path != "" {
 			if _, err := os.Stat(path); err != nil {
 				l.problem(l.where[key], key, "can't be read: "+reason(err))

@@ -5,17 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"bstein.dev/hux/hux"
 )
 
 const (
-	memoryBody = 1 << 20 // of a body without a length, what is kept in memory; the rest goes to a file
-	ruledBody  = 1 << 20 // the largest body that a rule looks into
+	memoryBody  = 1 << 20 // of a body without a length, what is kept in memory; the rest goes to a file
+	ruledBody   = 1 << 20 // the largest body that a rule looks into
+	maxMeasured = 4       // bodies without a length at a time and slot, which bounds what they take of the disk
 )
 
 // upload is a request's body as it goes up: always with a length, since the
@@ -24,6 +28,7 @@ type upload struct {
 	reader io.Reader // nil until it is known
 	length int64
 	file   *os.File
+	slot   *slot                 // where it counts as measured; else nil
 	broken atomic.Pointer[error] // why the client's own body could not be read to its end
 }
 
@@ -49,6 +54,9 @@ func (u *upload) failed() error {
 }
 
 func (u *upload) free() {
+	if u.slot != nil {
+		u.slot.measured.Add(-1)
+	}
 	if u.file != nil {
 		_ = u.file.Close() // it has no name any more; closing it frees it
 	}
@@ -81,27 +89,25 @@ func (x *exchange) tooLarge(limit int64) error {
 
 // measure reads a body without a length, into memory and then into a file.
 func (x *exchange) measure(limit int64) error {
+	x.upload.slot = x.slot
+	if x.slot.measured.Add(1) > maxMeasured {
+		return hux.Errorf(hux.SlotBusy, "Too many requests without a length are under way to your workspace.").After(2 * time.Second)
+	}
 	body := io.LimitReader(x.in.Body, limit+1)
 	var start bytes.Buffer
 	n, err := io.CopyN(&start, body, memoryBody)
 	x.upload.reader = &start
 	if err == nil {
-		f, ferr := os.CreateTemp(x.proxy.tempDir, "hux-upload-")
-		if ferr != nil {
-			return ferr
+		if x.upload.file, err = tempFile(x.proxy.tempDir); err != nil {
+			return spoolFailed(err)
 		}
-		x.upload.file = f
-		if err := os.Remove(f.Name()); err != nil {
+		var m int64
+		if m, err = spool(x.upload.file, body); err != nil {
 			return err
 		}
-		m, cerr := io.Copy(f, body)
-		if err = cerr; err == nil {
-			_, err = f.Seek(0, io.SeekStart)
-		}
 		n += m
-		x.upload.reader = io.MultiReader(&start, f)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
+		x.upload.reader = io.MultiReader(&start, x.upload.file)
+	} else if !errors.Is(err, io.EOF) {
 		return unreadBody(err)
 	}
 	if n > limit {
@@ -109,6 +115,41 @@ func (x *exchange) measure(limit int64) error {
 	}
 	x.upload.length = n
 	return nil
+}
+
+// tempFile makes a file that is gone when it is closed.
+func tempFile(dir string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, "hux-upload-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// spool writes what is left of a body to f, to be read from its start.
+func spool(f *os.File, body io.Reader) (int64, error) {
+	n, err := io.Copy(f, body)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if own := (*fs.PathError)(nil); errors.As(err, &own) {
+		return n, spoolFailed(err)
+	}
+	if err != nil {
+		return n, unreadBody(err)
+	}
+	return n, nil
+}
+
+// spoolFailed is the error for a file that can't be made or written.
+func spoolFailed(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return hux.Errorf(hux.QuotaExceeded, "There is no room for this request just now; one that says its length needs none.").Because(err)
+	}
+	return err
 }
 
 // unreadBody is what a client is told whose body ended too early.

@@ -1,7 +1,9 @@
 package proxy_test
 
 import (
+	"bufio"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -74,5 +76,60 @@ func TestClientsBrokenBody(t *testing.T) {
 				t.Fatalf("length %d: %d %s", length, w.Code, w.Body)
 			}
 		}
+	}
+}
+
+func TestBodiesWithoutALengthAreFew(t *testing.T) {
+	up := newRecorder(t, true)
+	dir := t.TempDir()
+	r := newRouter(t, up.URL(), func(o *proxy.Options) { o.TempDir = dir }, nil)
+	head := "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+	half := strings.Repeat("10000\r\n"+strings.Repeat("x", 0x10000)+"\r\n", 24) // a file is needed
+	var conns []net.Conn
+	for range 4 {
+		c := r.dial(t)
+		defer c.Close()
+		conns = append(conns, c)
+		if _, err := io.WriteString(c, head+half); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "a fifth is refused", func() bool {
+		resp, body := r.raw(t, head+"1\r\nx\r\n0\r\n\r\n")
+		up.taken()
+		return resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") == "2" && code(t, body) == "slot_busy"
+	})
+	if resp, _ := do(t, r.client(false), "POST", r.URL+"/p", strings.NewReader("with a length")); resp.StatusCode != http.StatusOK {
+		t.Errorf("a body with a length: %s", resp.Status)
+	}
+	up.taken()
+	for _, c := range conns {
+		if _, err := io.WriteString(c, "0\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("the first four: %v, %v", resp, err)
+		}
+	}
+	for _, got := range up.taken() {
+		if len(got.body) != 24*0x10000 {
+			t.Errorf("%d bytes arrive", len(got.body))
+		}
+	}
+	eventually(t, "there is room again", func() bool {
+		resp, _ := r.raw(t, head+"1\r\nx\r\n0\r\n\r\n")
+		return resp.StatusCode == http.StatusOK
+	})
+	if left, err := os.ReadDir(dir); len(left) > 0 || err != nil {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestTempDirIsMissing(t *testing.T) {
+	up := newRecorder(t, true)
+	r := newRouter(t, up.URL(), func(o *proxy.Options) { o.TempDir = t.TempDir() + "/none" }, nil)
+	resp, body := do(t, r.client(true), "POST", r.URL+"/p", io.MultiReader(strings.NewReader(strings.Repeat("x", 2<<20))))
+	if resp.StatusCode != http.StatusInternalServerError || strings.Contains(body, "none") || len(up.taken()) > 0 {
+		t.Errorf("%s %s", resp.Status, body)
 	}
 }

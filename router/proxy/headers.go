@@ -92,7 +92,9 @@ func (x *exchange) setHeaders(in, out http.Header) {
 }
 
 // cleanAnswer takes from an upstream's answer what is not its to say: about
-// the host's transport, about other origins, about the router itself.
+// the host's transport, about other origins, about the router itself, about
+// who hears of the browser's errors (a report names every path of the origin),
+// or about a worker's scope beyond its own directory.
 func (p *Proxy) cleanAnswer(h http.Header) {
 	for name := range h {
 		switch name[0] {
@@ -104,9 +106,22 @@ func (p *Proxy) cleanAnswer(h http.Header) {
 			if name == "Clear-Site-Data" {
 				delete(h, name)
 			}
-		case 'H', 'S', 'X':
-			if name == "Server" || name == "Strict-Transport-Security" || name == "X-Accel-Redirect" || name == "X-Sendfile" || ours(name) {
+		case 'N':
+			if name == "Nel" {
 				delete(h, name)
+			}
+		case 'R':
+			if name == "Report-To" || name == "Reporting-Endpoints" {
+				delete(h, name)
+			}
+		case 'H', 'S', 'X':
+			switch name {
+			case "Server", "Strict-Transport-Security", "Service-Worker-Allowed", "X-Accel-Redirect", "X-Sendfile":
+				delete(h, name)
+			default:
+				if ours(name) {
+					delete(h, name)
+				}
 			}
 		}
 	}

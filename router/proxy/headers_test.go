@@ -102,7 +102,7 @@ func TestAnswersAreCleaned(t *testing.T) {
 		w.WriteHeader(http.StatusEarlyHints)
 		h := w.Header()
 		for _, name := range []string{"Alt-Svc", "Clear-Site-Data", "Server", "Strict-Transport-Security", "X-Hux-User", "Hux-Whatever",
-			"Access-Control-Allow-Origin", "X-Accel-Redirect", "Keep-Alive", "Proxy-Authenticate", "Trailer"} {
+			"Access-Control-Allow-Origin", "NEL", "Report-To", "Reporting-Endpoints", "Service-Worker-Allowed", "X-Accel-Redirect", "Keep-Alive", "Proxy-Authenticate", "Trailer"} {
 			h.Set(name, "evil")
 		}
 		h.Set("X-Kept", "yes")

@@ -44,6 +44,27 @@ func askWhole(h http.Header) {
 
 var identityOnly = []string{"identity"}
 
+// maxDecoders is how many pages are decoded at once. A decoder keeps a window
+// of up to 16 MiB as long as the client takes to read its page. Upstreams are
+// asked not to encode pages, so that those that do it all the same wait on
+// nobody: without a free decoder their pages stay as they are.
+const maxDecoders = 8
+
+// decoders counts those that are free, by its room.
+type decoders chan struct{}
+
+// take reports whether there was a free one, which is then to be given back.
+func (d decoders) take() bool {
+	select {
+	case d <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (d decoders) give() { <-d }
+
 // inject puts the snippet into an answer if it is a page.
 func (x *exchange) inject(resp *http.Response) error {
 	h := resp.Header
@@ -58,18 +79,26 @@ func (x *exchange) inject(resp *http.Response) error {
 	if !ok {
 		return nil
 	}
+	head := x.in.Method == http.MethodHead
+	decodes := encoded && !head
+	if decodes && !x.proxy.decoders.take() {
+		return nil // it passes as it came
+	}
 	for _, name := range [...]string{"Etag", "Last-Modified", "Accept-Ranges", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Expires"} {
 		delete(h, name)
 	}
 	h["Cache-Control"] = noStore
 	nonce := x.proxy.policies.apply(h, x.proxy.consoleOrigin)
-	if x.in.Method == http.MethodHead {
+	if head {
 		delete(h, "Content-Length")
 		delete(h, "Content-Encoding")
 		resp.ContentLength = -1
 		return nil
 	}
 	p := &page{body: body, closer: resp.Body}
+	if decodes {
+		p.decoders = x.proxy.decoders
+	}
 	resp.Body = p
 	length := resp.ContentLength
 	if encoded {
@@ -128,7 +157,7 @@ func decoded(resp *http.Response) (body io.Reader, encoded, ok bool) {
 	case "zstd":
 		open = func(r io.Reader) (io.Reader, error) {
 			// One goroutine-free decoder with the window that RFC 9659 allows.
-			return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
+			return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(8<<20))
 		}
 	default:
 		return nil, false, false
@@ -173,6 +202,8 @@ type page struct {
 	parts  [][]byte
 	grown  int  // bytes more than the original
 	ended  bool // parts are all of the page
+
+	decoders decoders // where one is to be given back; nil without
 }
 
 // build reads the beginning of the page, and more of it where that does not
@@ -288,6 +319,10 @@ func (p *page) Close() error {
 				z.Close()
 			}
 		}
+	}
+	if p.decoders != nil {
+		p.decoders.give()
+		p.decoders = nil
 	}
 	p.ended = true
 	return p.closer.Close()

@@ -36,7 +36,7 @@ type Options struct {
 	Head           string        // HTML for the head of pages, ASCII, with NonceMarker in its tags
 	UploadLimit    int64         // bytes of a request's body; default 64 MiB
 	HeaderTimeout  time.Duration // until an answer's headers; default 60 s. Slow rules have 15 minutes
-	TempDir        string        // for long bodies of unknown length; default os.TempDir
+	TempDir        string        // for long bodies of unknown length; default os.TempDir. Not where anything must last
 	MaxInFlight    int           // requests and streams under way per slot; default 120
 
 	Registry prometheus.Registerer                           // may be nil
@@ -67,6 +67,7 @@ type Proxy struct {
 	errorLog       *log.Logger
 
 	policies policyMemo
+	decoders decoders
 	slots    slots
 	streams  streams
 	metrics  *metrics
@@ -105,6 +106,7 @@ func New(o Options) (*Proxy, error) {
 		onDown:         o.OnDown,
 		health:         o.Health,
 		refuse:         o.Refuse,
+		decoders:       make(decoders, maxDecoders),
 		errorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
 	}
 	if p.rules == nil {

@@ -48,6 +48,7 @@ type slot struct {
 
 	inFlight atomic.Int64
 	streams  atomic.Int64
+	measured atomic.Int64 // bodies without a length
 	used     atomic.Int64 // Unix seconds
 }
 

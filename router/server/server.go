@@ -130,7 +130,7 @@ func (s *Server) join() (err error) {
 	s.proxy, err = proxy.New(proxy.Options{
 		Rules: s.rules, IdentityHeader: c.IdentityHeader, PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL,
 		Head:        markNonces(bridge.Head(s.console())),
-		UploadLimit: c.UploadLimit, TempDir: c.Data, HeaderTimeout: c.UpstreamTimeout, MaxInFlight: c.SlotConnections,
+		UploadLimit: c.UploadLimit, TempDir: c.TempDir, HeaderTimeout: c.UpstreamTimeout, MaxInFlight: c.SlotConnections,
 		Registry: s.registry, OnDown: s.tenants.Suspect, Refuse: s.failWebUI,
 		Health: func(t proxy.Target) bool { return s.tenants.State(t.Slot) != tenant.Down },
 	})

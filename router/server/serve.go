@@ -156,12 +156,9 @@ func (s *Server) signedOut(w http.ResponseWriter, r *http.Request, site identity
 // navigates reports whether a person goes to a page, as opposed to a script,
 // a service worker or a program that fetches something.
 func navigates(r *http.Request) bool {
-	return r.Method == http.MethodGet && wantsPage(r)
-}
-
-// wantsPage reports whether a person sees the answer as a page: that of a form
-// too.
-func wantsPage(r *http.Request) bool {
+	if r.Method != http.MethodGet {
+		return false
+	}
 	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
 	html := strings.HasPrefix(r.Header.Get("Accept"), "text/html")
 	switch {
@@ -186,13 +183,19 @@ func (s *Server) handle(h api.Handler) http.Handler {
 // fail answers with an error: a page for a person who goes to one, and a
 // problem document for everything else.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.failSignIn(w, r, err, "")
+	s.answerError(w, r, err, navigates(r), "")
 }
 
-// failSignIn is fail for a sign-in, which begins again at the URL again.
+// failSignIn is fail for a sign-in, which begins again at the URL again, or a
+// sign-out, which is a form.
 func (s *Server) failSignIn(w http.ResponseWriter, r *http.Request, err error, again string) {
+	form := r.Method == http.MethodPost && r.Header.Get("Sec-Fetch-Mode") == "navigate"
+	s.answerError(w, r, err, navigates(r) || form, again)
+}
+
+func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error, asPage bool, again string) {
 	var e *hux.Error
-	if !errors.As(err, &e) || !wantsPage(r) {
+	if !errors.As(err, &e) || !asPage {
 		if challenge := identity.Challenge(err); challenge != "" {
 			w.Header().Set("WWW-Authenticate", challenge)
 		}

@@ -300,7 +300,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	up.handle(streaming(make(chan string)))
-	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}, config: map[string]any{"clock_skew": "10ms"}})
+	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}, config: map[string]any{"clock_skew": "1s"}})
 	protocols(t, func(t *testing.T, proto string) {
 		t.Parallel()
 		claims, err := h.provider.Claims("alice")

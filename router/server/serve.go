@@ -26,6 +26,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(api.WithRequestID(r.Context(), id))
 	w.Header().Set("HUX-Request-Id", id)
 	rec := &recorder{ResponseWriter: w}
+	rec.hold(r, s.patience)
+	defer rec.release() // after the answer, a panic's too
 	defer func() {
 		p := recover()
 		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
@@ -48,7 +50,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // front sends a request to whoever answers it. What is ambiguous goes
 // nowhere: the path that is decided on is the very string that is sent on.
-func (s *Server) front(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) front(w *recorder, r *http.Request) error {
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
 		w.Header().Set("Connection", "close")
 		return hux.Errorf(hux.MethodNotAllowed, "This method is not served.")
@@ -71,6 +73,7 @@ func (s *Server) front(w http.ResponseWriter, r *http.Request) error {
 		return s.uncrowd(w, r)
 	}
 	if s.isOwn(site, path) {
+		w.within(s.patience.own)
 		s.own[site].ServeHTTP(w, r)
 		return nil
 	}
@@ -247,6 +250,7 @@ func (s *Server) logAccess(r *http.Request, rec *recorder, started time.Time, ab
 // and upgrades reach the connection.
 type recorder struct {
 	http.ResponseWriter
+	body   *clientBody // of the request; nil without
 	status int
 	bytes  int64
 }
@@ -257,12 +261,15 @@ func (rec *recorder) WriteHeader(status int) {
 	if rec.status == 0 || rec.status < 200 {
 		rec.status = status
 	}
+	if rec.body != nil && status >= http.StatusOK {
+		rec.body.answer(rec.Header(), status)
+	}
 	rec.ResponseWriter.WriteHeader(status)
 }
 
 func (rec *recorder) Write(p []byte) (int, error) {
 	if rec.status == 0 {
-		rec.status = http.StatusOK
+		rec.WriteHeader(http.StatusOK)
 	}
 	n, err := rec.ResponseWriter.Write(p)
 	rec.bytes += int64(n)

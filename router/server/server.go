@@ -62,6 +62,7 @@ type Server struct {
 	sites    map[string]identity.Site // by Host, as browsers write it
 	own      map[identity.Site]http.Handler
 	draining atomic.Bool
+	patience patience
 }
 
 // New opens the state under config.Data and builds every part. It starts
@@ -74,7 +75,7 @@ func New(c *config.Config, o Options) (*Server, error) {
 	s := &Server{
 		config: c, version: o.Version, warnings: o.Warnings,
 		build: api.ThisBuild(c.ImageDigest), flags: hux.ResolveFlags(registry, c.Flags),
-		registry: prometheus.NewRegistry(), features: []feature{},
+		registry: prometheus.NewRegistry(), features: []feature{}, patience: usualPatience,
 	}
 	for _, f := range registry {
 		if s.flags.Enabled(f.Name) {

@@ -34,6 +34,19 @@ const (
 	StoreBusy            Code = "store_busy"
 	QuotaExceeded        Code = "quota_exceeded"
 
+	SchemaInvalid          Code = "schema_invalid"
+	ReadOnlyField          Code = "read_only_field"
+	UnknownReference       Code = "unknown_reference"
+	PreconditionRequired   Code = "precondition_required"
+	PreconditionFailed     Code = "precondition_failed"
+	BadPrecondition        Code = "bad_precondition"
+	IdempotencyKeyRequired Code = "idempotency_key_required"
+	IdempotencyKeyReused   Code = "idempotency_key_reused"
+	IdempotencyInProgress  Code = "idempotency_in_progress"
+	InvalidCursor          Code = "invalid_cursor"
+	Gone                   Code = "gone"
+	ConversationForgotten  Code = "conversation_forgotten"
+
 	CrossOrigin       Code = "cross_origin"
 	OperatorRequired  Code = "operator_required"
 	Misdirected       Code = "misdirected_request"
@@ -69,6 +82,19 @@ var codeStatus = map[Code]int{
 	StoreCorrupt:         http.StatusInternalServerError,
 	StoreBusy:            http.StatusServiceUnavailable,
 	QuotaExceeded:        http.StatusInsufficientStorage,
+
+	SchemaInvalid:          http.StatusUnprocessableEntity,
+	ReadOnlyField:          http.StatusUnprocessableEntity,
+	UnknownReference:       http.StatusUnprocessableEntity,
+	PreconditionRequired:   http.StatusPreconditionRequired,
+	PreconditionFailed:     http.StatusPreconditionFailed,
+	BadPrecondition:        http.StatusBadRequest,
+	IdempotencyKeyRequired: http.StatusBadRequest,
+	IdempotencyKeyReused:   http.StatusUnprocessableEntity,
+	IdempotencyInProgress:  http.StatusConflict,
+	InvalidCursor:          http.StatusBadRequest,
+	Gone:                   http.StatusGone,
+	ConversationForgotten:  http.StatusGone,
 
 	CrossOrigin:       http.StatusForbidden,
 	OperatorRequired:  http.StatusForbidden,

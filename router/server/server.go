@@ -85,7 +85,7 @@ func New(c *config.Config, o Options) (*Server, error) {
 	if s.rules, err = loadRules(c.RulesFile); err != nil {
 		return nil, err
 	}
-	if s.db, err = store.Open(filepath.Join(c.Data, "router.db")); err != nil {
+	if s.db, err = store.Open(filepath.Join(c.Data, "router.db"), 0); err != nil {
 		return nil, err
 	}
 	if err := s.join(o); err != nil {

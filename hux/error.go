@@ -123,6 +123,7 @@ type Error struct {
 	Detail     string         // one sentence that says what to do; never content, paths or secrets
 	RetryAfter time.Duration  // how long to wait before trying again; 0 where trying again is no use
 	Members    map[string]any // what the code's problem document carries besides (contracts 2.5)
+	ETag       string         // of the record as it is, where the code is precondition_failed
 	Cause      error
 }
 

@@ -79,6 +79,9 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		problem["detail"] = e.Detail
 	}
 	h := w.Header()
+	if e.ETag != "" {
+		h.Set("ETag", e.ETag)
+	}
 	if e.RetryAfter > 0 {
 		problem["retry_after_ms"] = e.RetryAfter.Milliseconds()
 		h.Set("Retry-After", RetryAfter(e.RetryAfter))

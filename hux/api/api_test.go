@@ -75,7 +75,7 @@ func TestGate(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		flags := hux.ResolveFlags(registry, strings.Split(listed, ","))
-		api.Gate(flags, "hux.projects", func(w http.ResponseWriter, _ *http.Request) error {
+		api.Gate(flags, []string{"hux.projects"}, func(w http.ResponseWriter, _ *http.Request) error {
 			return api.JSON(w, 200, map[string]string{})
 		}).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		var got struct{ Code string }

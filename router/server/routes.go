@@ -38,15 +38,14 @@ type handler func(w http.ResponseWriter, r *http.Request, id *identity.Identity)
 // map of its site goes to the WebUI on the chat site and is 404 elsewhere.
 func (s *Server) everywhere(site identity.Site) []route {
 	auth := plain(s.identity.Handler(site))
-	return []route{
+	return append(s.cardRoutes(), []route{
 		{"GET", "/hux/bridge/{file:.*}", public, plain(bridge.Handler())},
 		{"GET", "/hux/auth/{step:.*}", public, auth},
 		{"POST", "/hux/auth/{step:.*}", public, auth},
 		{"GET", "/hux/api/me", signedIn, s.me},
 		{"POST", "/hux/api/sessions/end", human, s.endSessions},
 		{"GET", "/hux/api/status", operator, s.status},
-		{"GET", "/hux/v1/capabilities", signedIn, s.gate("hux.foundation", s.capabilities)},
-	}
+	}...)
 }
 
 // pagesMap are our pages, on the console site.
@@ -75,13 +74,6 @@ func plain(h http.Handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {
 		h.ServeHTTP(w, r)
 		return nil
-	}
-}
-
-// gate puts a route of /hux/v1 behind its flag.
-func (s *Server) gate(flag string, next handler) handler {
-	return func(w http.ResponseWriter, r *http.Request, id *identity.Identity) error {
-		return api.Gate(s.flags, flag, func(w http.ResponseWriter, r *http.Request) error { return next(w, r, id) })(w, r)
 	}
 }
 

@@ -4,7 +4,9 @@ package server
 
 import (
 	"context"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +29,12 @@ import (
 	"bstein.dev/hux/bridge"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
+	"bstein.dev/hux/hux/timeline"
 	"bstein.dev/hux/router/config"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/proxy"
@@ -46,10 +54,12 @@ type Server struct {
 	config   *config.Config
 	version  string
 	warnings []string
-	build    api.Build
+	build    hux.Build
 	flags    hux.Flags
 
 	db        *store.DB
+	stores    *store.Pool
+	cards     []api.Route
 	identity  *identity.Service
 	tenants   *tenant.Service
 	proxy     *proxy.Proxy
@@ -62,6 +72,8 @@ type Server struct {
 	own      map[identity.Site]http.Handler
 	ownPaths map[identity.Site]map[string]bool // outside /hux/
 	draining atomic.Bool
+	closing  context.Context // ends when the router shuts down
+	shut     context.CancelFunc
 }
 
 // New opens the state under config.Data and builds every part. It starts
@@ -76,6 +88,7 @@ func New(c *config.Config, o Options) (*Server, error) {
 		build: api.ThisBuild(c.ImageDigest), flags: hux.ResolveFlags(registry, c.Flags),
 		registry: prometheus.NewRegistry(),
 	}
+	s.closing, s.shut = context.WithCancel(context.Background())
 	for _, name := range s.flags.Unknown {
 		warning := fmt.Sprintf("flag %s is not in the registry and is ignored", name)
 		slog.Warn(warning)
@@ -159,8 +172,49 @@ func (s *Server) join(o Options) (err error) {
 	if s.pages, err = bridge.NewPages(pages); err != nil {
 		return fmt.Errorf("pages: %w", err)
 	}
+	if err := s.deal(); err != nil {
+		return err
+	}
 	s.mapSites(o.Local)
 	return nil
+}
+
+// deal makes the cards and gathers their routes.
+func (s *Server) deal() error {
+	c := s.config
+	schemas, err := schema.Load(contract.Schemas)
+	if err != nil {
+		return err
+	}
+	door := api.NewDoor(schemas)
+	s.stores = store.NewPool(store.PoolOptions{Dir: filepath.Join(c.Data, "tenants"), Quota: c.TenantQuota, Prepare: event.Begin})
+	log := event.NewLog(c.StreamsPerUser)
+	keys, cursors := record.NewKeys(derive(c.Key, "idempotency")), api.NewCursors(derive(c.Key, "cursors"))
+	conversations := conversation.New(log, door, keys, cursors, s.flags)
+	s.cards = slices.Concat(
+		s.foundation(),
+		conversations.Routes(),
+		timeline.New(log, conversations, door, keys).Routes(),
+	)
+	return nil
+}
+
+// derive makes a key for one purpose out of the router key, so that what is
+// made for one purpose is worth nothing for another.
+func derive(key []byte, purpose string) []byte {
+	derived, err := hkdf.Key(sha256.New, key, nil, "hux "+purpose, 32)
+	if err != nil {
+		panic(err) // 32 bytes are never too many
+	}
+	return derived
+}
+
+// foundation is the card HUX-11's own part of /hux/v1.
+func (s *Server) foundation() []api.Route {
+	flags := []string{"hux.foundation"}
+	return []api.Route{
+		{Method: "GET", Path: "/capabilities", Flags: flags, Record: "hux.capabilities.v1", Anyone: true, Handler: s.capabilities},
+	}
 }
 
 // markNonces shows the proxy where a page's nonce goes into each tag of head.
@@ -197,7 +251,7 @@ func (s *Server) mapSites(local http.Handler) {
 }
 
 // Close gives the state back after Run.
-func (s *Server) Close() error { return s.db.Close() }
+func (s *Server) Close() error { return errors.Join(s.stores.Close(), s.db.Close()) }
 
 // Run serves on listener, and operators on the socket in the data directory,
 // until ctx ends; then it tells open streams, lets requests end within the
@@ -212,6 +266,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 			slog.Error("identity stopped", "cause", err)
 		}
 	})
+	wg.Go(func() { s.stores.Run(background) })
 	wg.Go(func() { s.runSelfCheck(background) })
 	stopAdmin, err := s.serveAdmin()
 	if err != nil {
@@ -247,6 +302,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.draining.Store(true)
+	s.shut()
 	slog.Info("shutting down", "grace", s.config.Grace.String())
 	s.proxy.Drain()
 	graceful, cancel := context.WithTimeout(background, s.config.Grace)

@@ -1,0 +1,314 @@
+// Package timeline is the card HUX-01: what happens in a conversation, as a
+// list and as a stream.
+package timeline
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/store"
+)
+
+// Flag is the card's flag.
+const Flag = "hux.activity_timeline"
+
+// Service serves the card.
+type Service struct {
+	log           *event.Log
+	conversations *conversation.Service
+	door          *api.Door
+	keys          *record.Keys
+}
+
+// New makes the card's Service.
+func New(log *event.Log, conversations *conversation.Service, door *api.Door, keys *record.Keys) *Service {
+	return &Service{log, conversations, door, keys}
+}
+
+// Routes are the card's lines of /hux/v1.
+func (s *Service) Routes() []api.Route {
+	flags := []string{Flag}
+	return []api.Route{
+		{Method: "GET", Path: "/conversations/{id}/events", Flags: flags, Record: event.Schema, Handler: s.list},
+		{Method: "POST", Path: "/conversations/{id}/events", Flags: flags, Record: event.Schema, Handler: s.append},
+		{Method: "GET", Path: "/conversations/{id}/events/stream", Flags: flags, Record: event.Schema, Handler: s.stream},
+	}
+}
+
+// createBody is hux.event.create.v1.
+type createBody struct {
+	Kind        string            `json:"kind"`
+	Status      *string           `json:"status"`
+	Summary     string            `json:"summary"`
+	Evidence    []hux.EvidenceRef `json:"evidence"`
+	Data        map[string]any    `json:"data"`
+	RunID       string            `json:"run_id"`
+	Causes      []uint64          `json:"causes"`
+	Sensitivity string            `json:"sensitivity"`
+	Redaction   *hux.Redaction    `json:"redaction"`
+}
+
+// append writes an event and answers once it is durable.
+func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	var in createBody
+	canonical, err := s.door.Read(w, r, "hux.event.create.v1", &in)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(event.ClientKinds, in.Kind) {
+		return hux.Errorf(hux.ReadOnlyField, "Events of this kind are written by the router.")
+	}
+	key, err := s.keys.Of(r, call, canonical)
+	if err != nil {
+		return err
+	}
+	conversationID := r.PathValue("id")
+	masked, err := mask(&in)
+	if err != nil {
+		return err
+	}
+	var e event.Event
+	replayed := false
+	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
+		replayed = false
+		c, err := s.conversations.Load(tx, call, conversationID)
+		if err != nil {
+			return err
+		}
+		if before, err := key.Replay(tx); err != nil {
+			return err
+		} else if before != nil {
+			seq, err := strconv.ParseUint(before.ID, 10, 64)
+			if err != nil {
+				return err
+			}
+			replayed = true
+			return json.Unmarshal(event.Get(tx, c.ID, seq), &e)
+		}
+		if c.State == conversation.Forgotten {
+			return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
+		}
+		p := call.Provenance()
+		e = event.Event{
+			ConversationID: c.ID, Kind: in.Kind, Status: in.Status, Summary: in.Summary, Evidence: in.Evidence, Data: masked.data,
+			RunID: in.RunID, Causes: in.Causes, Sensitivity: in.Sensitivity, Redaction: masked.redaction, CreatedAt: p.Time, Provenance: p,
+		}
+		if call.Actor.Kind == hux.KindHuman {
+			e.Reporter = "page"
+		}
+		first, err := s.firstReport(tx, &e, in.Data)
+		if err != nil {
+			return err
+		}
+		if first != nil {
+			replayed = true
+			return json.Unmarshal(first, &e)
+		}
+		if err := event.Append(tx, &e); err != nil {
+			return err
+		}
+		return key.Save(tx, record.Outcome{Status: http.StatusCreated, ID: strconv.FormatUint(e.Seq, 10)})
+	})
+	if err != nil {
+		return err
+	}
+	if replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	} else {
+		s.log.Committed(call.Tenant(), conversationID)
+	}
+	return api.JSON(w, http.StatusCreated, &e)
+}
+
+type maskedParts struct {
+	data      json.RawMessage
+	redaction hux.Redaction
+}
+
+// mask takes secret-shaped values out of what a client wrote, before anything
+// else sees it.
+func mask(in *createBody) (maskedParts, error) {
+	var m maskedParts
+	summary, rules := redact.MaskText(in.Summary)
+	in.Summary = summary
+	if in.Data != nil {
+		data, more := redact.Mask(in.Data)
+		rules = append(rules, more...)
+		encoded, err := json.Marshal(data)
+		if err != nil {
+			return m, err
+		}
+		m.data = encoded
+	}
+	if in.Sensitivity == "" {
+		in.Sensitivity = "normal"
+	}
+	m.redaction.Level = "none"
+	if in.Redaction != nil {
+		m.redaction.Level = in.Redaction.Level
+	}
+	if in.Sensitivity == "restricted" {
+		m.redaction.Level = "full"
+	}
+	if len(rules) > 0 {
+		slices.Sort(rules)
+		now := hux.Now()
+		m.redaction.Rules, m.redaction.AppliedAt = slices.Compact(rules), &now
+	}
+	return m, nil
+}
+
+const reportsBucket = "reports" // conversation, tool call and kind → seq of the first report
+
+// firstReport gives the event that already reports the same of the same tool
+// call, since an agent's hook and a person's page may both see it. The first
+// wins.
+func (s *Service) firstReport(tx *store.Tx, e *event.Event, data map[string]any) ([]byte, error) {
+	call, _ := data["tool_call_id"].(string)
+	if call == "" {
+		return nil, nil
+	}
+	key := e.ConversationID + "\x00" + e.Kind + "\x00" + call
+	if seq := tx.Get(reportsBucket, key); seq != nil {
+		n, err := strconv.ParseUint(string(seq), 10, 64)
+		return event.Get(tx, e.ConversationID, n), err
+	}
+	head, err := event.Head(tx, e.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, tx.Put(reportsBucket, key, strconv.AppendUint(nil, head+1, 10))
+}
+
+// list answers a page of events after a number.
+func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	q, err := query(r, "after_seq", "limit", "epoch")
+	if err != nil {
+		return err
+	}
+	after, err := seqOf(q.Get("after_seq"))
+	if err != nil {
+		return err
+	}
+	limit := 50
+	if q.Has("limit") {
+		if limit, err = api.ParseLimit(q.Get("limit")); err != nil {
+			return err
+		}
+	}
+	body := struct {
+		Items       []json.RawMessage `json:"items"`
+		Next        *string           `json:"next"`
+		HeadSeq     uint64            `json:"head_seq"`
+		ReplayAfter uint64            `json:"replay_after"`
+		Epoch       string            `json:"epoch"`
+	}{Items: []json.RawMessage{}, ReplayAfter: after}
+	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
+		c, err := s.conversations.Load(tx, call, r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		if body.Epoch, err = event.Epoch(tx, c.ID); err != nil {
+			return err
+		}
+		body.Items, body.HeadSeq, err = event.Read(tx, c.ID, after, limit)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if last := after + uint64(len(body.Items)); last < body.HeadSeq {
+		next := strconv.FormatUint(last, 10)
+		body.Next = &next
+	}
+	w.Header().Set("HUX-Epoch", body.Epoch)
+	w.Header().Set("HUX-Head-Seq", strconv.FormatUint(body.HeadSeq, 10))
+	return api.JSON(w, http.StatusOK, body)
+}
+
+// stream follows a conversation (contracts 2.6).
+func (s *Service) stream(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	q, err := query(r, "after_seq", "epoch")
+	if err != nil {
+		return err
+	}
+	cursor := q.Get("after_seq")
+	if header := r.Header["Last-Event-Id"]; len(header) > 0 {
+		cursor = header[0] // the browser's own, newer than what stands in the URL
+	}
+	o := event.StreamOptions{DB: call.DB, Conversation: r.PathValue("id")}
+	if o.After, err = seqOf(cursor); err != nil {
+		return err
+	}
+	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
+		c, err := s.conversations.Load(tx, call, o.Conversation)
+		if err != nil {
+			return err
+		}
+		if o.Epoch, err = event.Epoch(tx, c.ID); err != nil {
+			return err
+		}
+		o.Head, err = event.Head(tx, c.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case q.Get("epoch") != "" && q.Get("epoch") != o.Epoch:
+		o.After, o.Reset = 0, "epoch_changed"
+	case o.After > o.Head:
+		o.After, o.Reset = 0, "cursor_ahead"
+	}
+	leave, err := s.log.Admit(call.Actor.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s.log.Stream(r.Context(), w, o)
+	return nil
+}
+
+func query(r *http.Request, names ...string) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, hux.Errorf(hux.BadRequest, "The query can't be read.")
+	}
+	for name, values := range q {
+		if !slices.Contains(names, name) || len(values) != 1 {
+			return nil, hux.Errorf(hux.BadRequest, "The query has a name that this route does not know, or one twice.")
+		}
+	}
+	return q, nil
+}
+
+// seqOf reads a cursor: a whole number from 0 on without leading zeros, "" for
+// 0. One beyond what fits is ahead of every log.
+func seqOf(cursor string) (uint64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	invalid := hux.Errorf(hux.InvalidCursor, "The cursor must be an event's number.")
+	for _, c := range cursor {
+		if c < '0' || c > '9' {
+			return 0, invalid
+		}
+	}
+	if len(cursor) > 1 && cursor[0] == '0' || len(cursor) > 40 {
+		return 0, invalid
+	}
+	n, err := strconv.ParseUint(cursor, 10, 63)
+	if err != nil {
+		n = 1<<63 - 1
+	}
+	return n, nil
+}

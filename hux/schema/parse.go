@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -22,8 +23,9 @@ const (
 
 // Parse reads body as one JSON text in the strict sense of I-JSON (RFC 7493):
 // UTF-8, no name twice in an object, no lone surrogates, nothing after it. It
-// gives what encoding/json would with UseNumber. The error is a *hux.Error,
-// invalid_json or too_large.
+// gives what encoding/json would with UseNumber, but for integers, which have
+// one spelling: 3.0 and 30e-1 are 3. The error is a *hux.Error, invalid_json or
+// too_large.
 func Parse(body []byte) (any, error) {
 	if len(body) > MaxBody {
 		return nil, hux.Errorf(hux.TooLarge, "The body is larger than %d bytes.", MaxBody)
@@ -224,7 +226,37 @@ func (p *parser) number() (any, error) {
 	if p.at-from > maxNumberLen || exponent > maxExponent || exponent < -maxExponent {
 		return nil, invalid("holds a number out of bounds")
 	}
-	return json.Number(p.text[from:p.at]), nil
+	return json.Number(integer(p.text[from:p.at], exponent)), nil
+}
+
+// maxDigits is how long an integer may be that is spelt anew: enough for all
+// that an int64 holds.
+const maxDigits = 18
+
+// integer spells number, whose exponent is given, as an integer if it is one.
+func integer(number string, exponent int) string {
+	if !strings.ContainsAny(number, ".eE") {
+		return number
+	}
+	mantissa := number
+	if n := strings.IndexAny(number, "eE"); n >= 0 {
+		mantissa = number[:n]
+	}
+	sign := ""
+	if mantissa[0] == '-' {
+		sign, mantissa = "-", mantissa[1:]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return "0"
+	}
+	significant := strings.TrimRight(digits, "0")
+	zeros := len(digits) - len(significant) - len(fraction) + exponent
+	if zeros < 0 || len(significant)+zeros > maxDigits {
+		return number
+	}
+	return sign + significant + strings.Repeat("0", zeros)
 }
 
 func (p *parser) str() (string, error) {

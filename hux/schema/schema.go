@@ -152,21 +152,17 @@ func (s *Set) Decode(name string, body []byte) (*Request, error) {
 	return &Request{Value: object, Ignored: sieve.ignored}, nil
 }
 
-// Into puts the request into v, a pointer to a struct. It goes by way of
-// Value, since encoding/json matches names in any case and would let
-// {"SUMMARY":…} past the schema.
-func (r *Request) Into(v any) error {
-	text, err := json.Marshal(r.Value)
-	if err != nil {
-		return err
+// Into puts the request into v, a pointer to a struct, and gives its canonical
+// text: the same for bodies that mean the same. It goes by way of Value, since
+// encoding/json matches names in any case and would let {"SUMMARY":…} past the
+// schema; numbers of free members stay json.Number.
+func (r *Request) Into(v any) (canonical []byte, err error) {
+	if canonical, err = json.Marshal(r.Value); err != nil { // sorts names
+		return nil, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder := json.NewDecoder(bytes.NewReader(canonical))
 	decoder.UseNumber()
-	if err := decoder.Decode(v); err != nil {
-		// 1.0 is an integer to JSON Schema and none to encoding/json.
-		return hux.Errorf(hux.SchemaInvalid, "A number of the body is not written as an integer.").Because(err)
-	}
-	return nil
+	return canonical, decoder.Decode(v)
 }
 
 // recordOf is the record that a request's schema is about:

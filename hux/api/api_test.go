@@ -95,7 +95,7 @@ func TestCapabilitiesEnableOnlyWhatIsServed(t *testing.T) {
 		t.Errorf("%d flags", len(c.Flags))
 	}
 	for name, s := range c.Flags {
-		if !s.Listed || s.Enabled != (name == "hux.foundation") {
+		if !s.Listed || s.Enabled != (name == "hux.foundation" || name == "hux.activity_timeline") {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -40,8 +39,5 @@ func (d *Door) Read(w http.ResponseWriter, r *http.Request, name string, into an
 	if len(in.Ignored) > 0 {
 		w.Header().Set("HUX-Ignored-Fields", strings.Join(in.Ignored, ", "))
 	}
-	if canonical, err = json.Marshal(in.Value); err != nil { // sorts names
-		return nil, err
-	}
-	return canonical, json.Unmarshal(canonical, into)
+	return in.Into(into)
 }

@@ -9,6 +9,7 @@ import (
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -162,6 +163,12 @@ func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call)
 	if call.User == "" {
 		return hux.Errorf(hux.HumanRequired, "This slot has several members: one of them must open the conversation.")
 	}
+	if in.Title == "" {
+		in.Title = "New conversation"
+	}
+	if in.Title, _ = redact.MaskText(in.Title); len([]rune(in.Title)) > 200 {
+		in.Title = string([]rune(in.Title)[:200])
+	}
 	ref := ""
 	if in.ExternalRef != nil {
 		ref = s.keys.Hash("external_ref", in.ExternalRef.System, in.ExternalRef.ID)
@@ -246,7 +253,7 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) 
 				return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
 			}
 			if in.Title != nil {
-				c.Title = *in.Title
+				c.Title, _ = redact.MaskText(*in.Title)
 			}
 			if in.Pinned != nil {
 				c.Pinned = *in.Pinned

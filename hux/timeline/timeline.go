@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -134,20 +135,36 @@ type maskedParts struct {
 	redaction hux.Redaction
 }
 
+// Bounds that masking could cross, since a mask may be longer than what it
+// hides (contracts 2.7).
+const (
+	maxSummary = 280     // characters
+	maxData    = 8 << 10 // bytes of JSON
+)
+
 // mask takes secret-shaped values out of what a client wrote, before anything
 // else sees it.
-func mask(in *createBody) (maskedParts, error) {
-	var m maskedParts
-	summary, rules := redact.MaskText(in.Summary)
-	in.Summary = summary
+func mask(in *createBody) (m maskedParts, err error) {
+	text := func(s string) string {
+		masked, found := redact.MaskText(s)
+		m.redaction.Rules = append(m.redaction.Rules, found...)
+		return masked
+	}
+	if in.Summary = text(in.Summary); utf8.RuneCountInString(in.Summary) > maxSummary {
+		in.Summary = string([]rune(in.Summary)[:maxSummary])
+	}
+	for i := range in.Evidence {
+		in.Evidence[i].ID = text(in.Evidence[i].ID)
+	}
 	if in.Data != nil {
-		data, more := redact.Mask(in.Data)
-		rules = append(rules, more...)
-		encoded, err := json.Marshal(data)
-		if err != nil {
+		data, found := redact.Mask(in.Data)
+		m.redaction.Rules = append(m.redaction.Rules, found...)
+		if m.data, err = json.Marshal(data); err != nil {
 			return m, err
 		}
-		m.data = encoded
+		if len(m.data) > maxData {
+			return m, hux.Errorf(hux.TooLarge, "An event's data may have %d bytes.", maxData)
+		}
 	}
 	if in.Sensitivity == "" {
 		in.Sensitivity = "normal"
@@ -159,10 +176,10 @@ func mask(in *createBody) (maskedParts, error) {
 	if in.Sensitivity == "restricted" {
 		m.redaction.Level = "full"
 	}
-	if len(rules) > 0 {
-		slices.Sort(rules)
+	if len(m.redaction.Rules) > 0 {
+		slices.Sort(m.redaction.Rules)
 		now := hux.Now()
-		m.redaction.Rules, m.redaction.AppliedAt = slices.Compact(rules), &now
+		m.redaction.Rules, m.redaction.AppliedAt = slices.Compact(m.redaction.Rules), &now
 	}
 	return m, nil
 }

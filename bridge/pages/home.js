@@ -28,6 +28,8 @@ async function showCapabilities() {
     /** @type {Capabilities} */
     const capabilities = await ask('/hux/v1/capabilities');
     const flags = Object.entries(capabilities.flags ?? {}).filter(([, flag]) => flag.listed !== false);
+    const activity = document.querySelector('a[data-activity]');
+    if (activity instanceof HTMLElement) activity.hidden = !capabilities.flags?.['hux.activity_timeline']?.enabled;
     list.replaceChildren(...flags.map(([name, flag]) => flagRow(name, flag)));
     list.hidden = flags.length === 0;
     note.textContent = `Contract ${capabilities.contract_version}.`;

@@ -73,15 +73,18 @@ export function reporterText(event) {
 /** @param {number} ms */
 export function durationText(ms) {
   const seconds = Math.max(0, ms) / 1_000;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
-  if (seconds < 60) return `${Math.floor(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const text =
+    seconds < 10 ? `${seconds.toFixed(1)} s`
+    : seconds < 60 ? `${Math.floor(seconds)} s`
+    : minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return text.replaceAll(' ', '\u00a0');
 }
 
 /**
- * The small facts that came with an event, as text.
+ * The small facts that came with an event, as text; how long it took is in its
+ * line.
  *
  * @param {HuxEvent} event
  * @returns {[name: string, value: string][]}
@@ -90,7 +93,7 @@ export function factsOf(event) {
   /** @type {[string, string][]} */
   const facts = [];
   for (const [name, value] of Object.entries(event.data ?? {})) {
-    if (!['string', 'number', 'boolean'].includes(typeof value) || facts.length >= 12) continue;
+    if (!['string', 'number', 'boolean'].includes(typeof value) || name === 'duration_ms' || facts.length >= 12) continue;
     const text = String(value);
     facts.push([kindText(name), text.length > 200 ? `${text.slice(0, 199)}…` : text]);
   }

@@ -304,6 +304,7 @@ export class Timeline {
     for (const group of this.groups) for (const row of group.rows) this.filter(row);
     this.drawn();
     if (end) this.toEnd();
+    if (this.isAtEnd) this.seen();
   }
 
   /** @param {EventRow} row */

@@ -165,6 +165,7 @@ test('a message moves the timeline, and it is nobody else’s', async () => {
   assert.deepEqual(await frame.$$eval('[data-seq]', (rows) =>
     rows.filter((row) => row.getClientRects().length > 0).map((row) => /** @type {HTMLElement} */ (row).dataset.status)), ['failed']);
   await picture(page, 'timeline-failures');
+  assert.equal(await frame.isVisible('[data-newer]'), false);
   await frame.click('[data-filter="failures"]');
 
   // A title of its own came from the WebUI.

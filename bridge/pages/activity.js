@@ -15,7 +15,13 @@ const list = part(document, '[data-conversations]');
 const note = part(document, '[data-conversations-note]');
 const more = part(document, '[data-more]');
 const title = part(document, '#timeline-title');
-const timeline = new Timeline(part(document, '[data-timeline]'));
+const timeline = new Timeline(part(document, '[data-timeline]'), (id, newest) => {
+  const conversation = known.get(id);
+  if (!conversation || conversation.head_seq >= newest.seq) return;
+  conversation.head_seq = newest.seq;
+  conversation.last_activity_at = newest.created_at;
+  draw();
+});
 
 /** @type {Map<string, Conversation>} */
 const known = new Map();

@@ -12,6 +12,7 @@ const BEYOND = Number.MAX_SAFE_INTEGER; // a cursor that is beyond every log
 const SPEAK_EVERY = 20_000; // ms, so that the worker knows that the page is there
 const WORKER_TIMEOUT = 3_000; // ms for the worker to speak for the first time
 const RETRY = 3_000; // ms
+const RESET_PAUSE = 500; // ms
 
 /** @typedef {import('./stream.js').HuxEvent} HuxEvent */
 /** @typedef {import('./stream.js').StreamState} StreamState */
@@ -125,7 +126,7 @@ export class Feed {
         this.source?.close();
         this.source = null;
         this.cursor = -1;
-        void this.read();
+        setTimeout(this.look, RESET_PAUSE);
       },
     });
   }

@@ -155,8 +155,9 @@ export class RunGroup {
     const text =
       state === 'ended' ? 'Ended'
       : state === 'open' ? 'End not reported'
-      : state === 'part' ? 'In part'
+      : state === 'part' ? '' // its start is not among what is shown
       : statusText(state);
+    this.pill.hidden = text === '';
     if (this.pill.textContent !== text) this.pill.textContent = text;
     this.pill.dataset.state = state;
     const count = this.rows.length;

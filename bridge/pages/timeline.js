@@ -27,9 +27,13 @@ const STATE_TEXT = {
 };
 
 export class Timeline {
-  /** @param {HTMLElement} root  the page's section, of the template "timeline" */
-  constructor(root) {
+  /**
+   * @param {HTMLElement} root  the page's section, of the template "timeline"
+   * @param {(conversation: string, newest: HuxEvent) => void} [moved]
+   */
+  constructor(root, moved) {
     this.root = root;
+    this.moved = moved;
     this.pill = part(root, '[data-stream]');
     this.note = part(root, '[data-note]');
     this.scroller = part(root, '[data-scroller]');
@@ -102,6 +106,7 @@ export class Timeline {
     for (const group of this.groups.slice(0, -1)) if (group.finished) group.open(false);
     this.drawn();
     this.toEnd();
+    this.tellMoved(events);
   }
 
   /** @param {HuxEvent[]} events */
@@ -122,6 +127,13 @@ export class Timeline {
     }
     this.drawn();
     this.announce(events);
+    this.tellMoved(events);
+  }
+
+  /** @param {HuxEvent[]} events */
+  tellMoved(events) {
+    const newest = events.at(-1);
+    if (newest && this.feed) this.moved?.(this.feed.conversation, newest);
   }
 
   /** @param {HuxEvent} event */

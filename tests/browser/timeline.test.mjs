@@ -298,6 +298,61 @@ test('a long log is shown in part, earlier events on demand, new ones on a butto
   await page.context().close();
 });
 
+test('what a later router sends, forgotten events, and a log that starts anew', async () => {
+  const { hux } = running;
+  const page = await signedIn(running, 'alice', { viewport: { width: 1280, height: 800 } });
+  const id = `cnv_${'0'.repeat(31)}1`;
+  const evil = '<img src=x onerror=alert(1)>';
+  /** @param {Record<string, unknown>[]} events */
+  const log = (events) => events.map((event, index) => ({
+    seq: index + 1, status: null, summary: '', evidence: [], redaction: { level: 'none' }, tombstone: null,
+    created_at: '2026-01-02T03:04:05.678Z', provenance: { actor: { kind: 'agent', id: 'agt_1' } }, ...event,
+  }));
+  let epoch = 'one';
+  let items = log([
+    { kind: 'thing.new_in_two', status: 'half_done', summary: evil, future: { member: 1 } },
+    {
+      kind: 'tool.finished', status: 'completed', summary: 'Built it', causes: [1], data: { tool: evil, nested: {} },
+      evidence: [{ kind: 'commit', id: 'c0ffee', owner: 'ci', hash: `sha256:${'a'.repeat(64)}` }],
+      redaction: { level: 'none', rules: ['api_key'] },
+    },
+    { kind: 'message.committed', tombstone: { at: '2026-01-03T00:00:00.000Z', reason: 'user_request' } },
+    { kind: 'run.finished', status: 'cancelled', summary: 'Stopped', run_id: 'r1' },
+  ]);
+  await page.addInitScript(() => { Reflect.deleteProperty(window, 'SharedWorker'); });
+  await page.route(/\/events\?/, (route) => {
+    const after = Number(new URL(route.request().url()).searchParams.get('after_seq'));
+    return route.fulfill({ json: { items: items.filter((event) => event.seq > after), next: null, head_seq: items.length, epoch } });
+  });
+  await page.route(/\/events\/stream\?/, (route) => {
+    const asked = new URL(route.request().url()).searchParams.get('epoch');
+    const frames = asked === epoch ? ': ping\n\n' : 'event: hux.reset\ndata: {"reason":"epoch_changed"}\n\n';
+    return route.fulfill({ contentType: 'text/event-stream', body: `retry: 2000\n\nevent: hux.hello\r\ndata: {}\r\n\r\n${frames}` });
+  });
+  await page.goto(`${hux.console}/hux/api/ui/activity#${id}`);
+  await page.waitForSelector('[data-seq="4"]');
+  assert.deepEqual(await shown(page), [1, 2, 3, 4], 'a forgotten event ends nothing');
+  assert.equal(await page.textContent('[data-seq="1"] .summary'), evil);
+  assert.match((await page.textContent('[data-seq="1"] .under')) ?? '', /Thing new in two/);
+  assert.equal(await page.textContent('[data-seq="3"] .summary'), 'Forgotten');
+  await page.click('[data-seq="2"] .line');
+  const details = (await page.textContent('[data-seq="2"] .details')) ?? '';
+  for (const text of ['commit', 'c0ffee', 'sha256:', 'kept by ci', 'event 1', 'Api key']) {
+    assert.ok(details.toLowerCase().includes(text.toLowerCase()), `${text} is not in ${details}`);
+  }
+  await page.click('[data-seq="3"] .line');
+  await picture(page, 'timeline-evidence');
+  await page.click('[data-filter="other"]');
+  assert.equal(await page.isVisible('[data-seq="1"]'), false);
+  assert.equal(await page.locator('img[src=x]').count(), 0);
+
+  epoch = 'two';
+  items = log([{ kind: 'run.started', status: 'started', summary: 'After the restore', run_id: 'r2' }]);
+  await page.waitForSelector('.summary:has-text("After the restore")', { timeout: 20_000 });
+  assert.deepEqual(await shown(page), [1]);
+  await page.context().close();
+});
+
 test('the keyboard alone, and a phone', async () => {
   const { hux } = running;
   const page = await signedIn(running, 'alice', { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });

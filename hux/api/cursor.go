@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -77,8 +78,8 @@ func (c *Cursors) List(r *http.Request, t hux.Tenant, filters ...string) (List, 
 
 // ParseLimit reads a limit: 1 and more, above 200 it is 200.
 func ParseLimit(v string) (int, error) {
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 1 {
+	n, err := strconv.Atoi(v) // of what does not fit it gives the nearest
+	if err != nil && !errors.Is(err, strconv.ErrRange) || n < 1 {
 		return 0, hux.Errorf(hux.BadRequest, "limit is a whole number from 1 to %d.", maxLimit)
 	}
 	return min(n, maxLimit), nil

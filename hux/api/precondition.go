@@ -38,7 +38,7 @@ func IfMatch(r *http.Request, anyRevision bool) (Precondition, error) {
 		tag = strings.TrimSuffix(tag, suffix)
 	}
 	id, revision, ok3 := strings.Cut(tag, ":")
-	if n, err := strconv.Atoi(revision); !ok || !ok2 || !ok3 || id == "" || err != nil || n < 0 || len(values) > 1 {
+	if _, err := strconv.ParseUint(revision, 10, 31); !ok || !ok2 || !ok3 || id == "" || err != nil || len(values) > 1 {
 		return Precondition{}, hux.Errorf(hux.BadPrecondition, `If-Match must be an ETag as it was given, such as "cnv_…:3".`)
 	}
 	return Precondition{tag: tag}, nil

@@ -72,7 +72,7 @@ func (s *shape) take(other *shape) {
 // owned names what a body may not name, wherever it does: the members of a
 // record's envelope that the server sets, a tenant, a user.
 var owned = map[string]bool{
-	"id": true, "seq": true, "revision": true, "created_at": true, "updated_at": true,
+	"schema": true, "id": true, "seq": true, "revision": true, "created_at": true, "updated_at": true,
 	"tenant": true, "tenant_id": true, "user": true, "user_id": true, "owner": true, "owner_id": true, "slot": true,
 }
 
@@ -102,9 +102,11 @@ func (s *sieve) pass(v any, request, record *shape, at []string) {
 				recorded = record.members[name]
 			}
 			if known == nil {
-				if owned[name] || recorded != nil && recorded.readOnly {
-					s.readOnly = append(s.readOnly, readOnly(pointer(append(slices.Clip(at), name))))
-				} else {
+				here := append(slices.Clip(at), name)
+				switch {
+				case owned[name] || recorded != nil && recorded.readOnly:
+					s.readOnly = append(s.readOnly, readOnly(pointer(here)))
+				case !s.inside(member, recorded, here):
 					s.ignore(name)
 				}
 				delete(v, name)
@@ -128,6 +130,29 @@ func (s *sieve) pass(v any, request, record *shape, at []string) {
 			s.pass(item, request.items, recorded, append(at, strconv.Itoa(i)))
 		}
 	}
+}
+
+// inside notes the members of v that the record says are the server's, where
+// the request knows nothing of v, and says whether there are any.
+func (s *sieve) inside(v any, record *shape, at []string) (found bool) {
+	object, ok := v.(map[string]any)
+	if !ok || record == nil {
+		return false
+	}
+	for name, member := range object {
+		recorded := record.members[name]
+		if recorded == nil {
+			continue
+		}
+		here := append(slices.Clip(at), name)
+		if recorded.readOnly {
+			s.readOnly = append(s.readOnly, readOnly(pointer(here)))
+			found = true
+		} else if s.inside(member, recorded, here) {
+			found = true
+		}
+	}
+	return found
 }
 
 func (s *sieve) ignore(name string) {

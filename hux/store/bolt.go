@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -87,6 +88,8 @@ func guard(run func() error) (err error) {
 	switch err := run(); {
 	case errors.Is(err, berrors.ErrMaxSizeReached):
 		return ErrQuota
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	case errors.Is(err, berrors.ErrDatabaseNotOpen):
 		return ErrClosed
 	default:

@@ -14,6 +14,7 @@ var (
 	ErrLocked  = errors.New("the database is in use by another process")
 	ErrCorrupt = errors.New("the database is damaged")
 	ErrQuota   = errors.New("the database has reached its quota")
+	ErrFull    = errors.New("the disk is full")
 	ErrClosed  = errors.New("the database is closed")
 )
 

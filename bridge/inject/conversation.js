@@ -33,17 +33,17 @@ export function conversationOf(session) {
 }
 
 /**
- * Gives the conversation the session's title, which the WebUI makes of the
- * first message, unless somebody has changed it since it was given one.
+ * Gives the conversation the session's title, which the WebUI makes only after
+ * the first message, unless the conversation was changed before.
  *
  * @param {Session} session
  */
 export async function rename(session) {
   const title = titleOf(session);
   const conversation = await conversationOf(session);
-  if (!conversation || title === UNNAMED || conversation.title !== UNNAMED) return;
-  conversation.title = title; // tried once
+  if (!conversation || conversation.revision !== 1 || title === UNNAMED || title === conversation.title) return;
   const { id, revision } = conversation;
+  conversation.revision += 1; // tried once
   await ask(`/hux/v1/conversations/${id}`, {
     method: 'PATCH',
     headers: { 'If-Match': `"${id}:${revision}"` },

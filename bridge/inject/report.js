@@ -30,6 +30,10 @@ class Run {
     this.over = false;
     /** @type {Set<string>} */
     this.said = new Set();
+    /** @type {Set<string>} of the stream's events, some of which come again */
+    this.seen = new Set();
+    /** @type {Map<string, number>} calls without an id, by tool and state */
+    this.calls = new Map();
     /** @type {Promise<unknown>} what was reported so far, in order */
     this.reports = Promise.resolve();
     this.report('run.started', 'started', 'A run started', {});
@@ -62,15 +66,16 @@ class Run {
   }
 
   /**
-   * @param {unknown} told  by the WebUI's server
+   * @param {MessageEvent} event  of the WebUI's server
    * @param {boolean} finished
    */
-  tool(told, finished) {
-    const { tid, name, is_error: failed, duration } = /** @type {Record<string, unknown>} */ (told ?? {});
-    if (!isForeignId(tid)) return;
-    const call = tid.length >= UNIQUE_FROM ? tid : `${this.id}.${tid}`;
-    if (!isForeignId(call)) return;
+  tool({ data: told, lastEventId }, finished) {
+    if (lastEventId !== '' && this.seen.has(lastEventId)) return;
+    this.seen.add(lastEventId);
+    const { tid, name, is_error: failed, duration } = /** @type {Record<string, unknown>} */ (JSON.parse(told));
     const tool = typeof name === 'string' && TOOL_NAME.test(name) ? name : 'tool';
+    const call = this.call(isForeignId(tid) ? tid : '', tool, finished);
+    if (!isForeignId(call)) return;
     /** @type {Record<string, string | number>} */
     const data = { tool_call_id: call, tool };
     if (!finished) {
@@ -80,6 +85,23 @@ class Run {
     if (typeof duration === 'number' && duration >= 0) data.duration_ms = Math.round(duration * 1000);
     if (failed === true) this.report('tool.finished', 'failed', `${tool} failed`, data);
     else this.report('tool.finished', 'completed', `${tool} finished`, data);
+  }
+
+  /**
+   * An id of a tool call that is unique in the conversation. A gateway may give
+   * none: then the first end of a tool's call is that of its first start.
+   *
+   * @param {string} tid
+   * @param {string} tool
+   * @param {boolean} finished
+   */
+  call(tid, tool, finished) {
+    if (tid.length >= UNIQUE_FROM) return tid;
+    if (tid !== '') return `${this.id}.${tid}`;
+    const place = `${tool} ${finished}`;
+    const n = (this.calls.get(place) ?? 0) + 1;
+    this.calls.set(place, n);
+    return `${this.id}.${tool.replaceAll('/', '-')}.${n}`;
   }
 }
 
@@ -130,8 +152,8 @@ function listen(source) {
   });
   const run = runOf(id);
   if (run) run.heard = true;
-  on('tool', (run, event) => run.tool(JSON.parse(event.data), false));
-  on('tool_complete', (run, event) => run.tool(JSON.parse(event.data), true));
+  on('tool', (run, event) => run.tool(event, false));
+  on('tool_complete', (run, event) => run.tool(event, true));
   on('done', (run) => run.finish('completed'));
   on('cancel', (run) => run.finish('cancelled'));
   on('apperror', (run) => run.finish('failed'));

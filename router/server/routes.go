@@ -53,6 +53,7 @@ func (s *Server) pagesMap() []route {
 	return []route{
 		{"GET", "/hux/api/ui/", signedIn, s.page(bridge.Home)},
 		{"GET", "/hux/api/ui/panel", public, s.page(bridge.Panel)},
+		{"GET", "/hux/api/ui/activity", signedIn, s.page(bridge.Activity)},
 		{"GET", "/hux/api/ui/sign-out", public, s.page(bridge.SignOut)},
 		{"GET", "/hux/api/ui/signed-out", public, s.page(bridge.SignedOut)},
 		{"GET", "/hux/api/ui/status", operator, s.page(bridge.Status)},
@@ -102,6 +103,9 @@ func (s *Server) newMux(site identity.Site, routes []route) *mux.Router {
 		}
 		slices.Sort(allow)
 		err := router.Handle(p, s.handle(func(w http.ResponseWriter, r *http.Request) error {
+			if ofContract(p) && !s.flags.Enabled("hux.foundation") {
+				return nothing() // whoever asks, and however: it is as if it were not built
+			}
 			m := r.Method
 			if m == http.MethodHead {
 				m = http.MethodGet
@@ -117,19 +121,19 @@ func (s *Server) newMux(site identity.Site, routes []route) *mux.Router {
 			panic(err) // a path in the map is malformed; New runs this in every test
 		}
 	}
-	router.NotFoundHandler = s.handle(func(http.ResponseWriter, *http.Request) error {
-		return hux.Errorf(hux.NotFound, "There is nothing here.")
-	})
+	router.NotFoundHandler = s.handle(func(http.ResponseWriter, *http.Request) error { return nothing() })
 	return router
 }
+
+func nothing() error { return hux.Errorf(hux.NotFound, "There is nothing here.") }
+
+// ofContract reports whether a path is one of the HUX contract's.
+func ofContract(path string) bool { return strings.HasPrefix(path, "/hux/v1/") }
 
 // admit lets a request through to its route's handler, or says why not.
 func (s *Server) admit(site identity.Site, rt route, w http.ResponseWriter, r *http.Request) error {
 	if rt.access == public {
 		return rt.handler(w, r, nil)
-	}
-	if strings.HasPrefix(rt.path, "/hux/v1/") && !s.flags.Enabled("hux.foundation") {
-		return hux.Errorf(hux.NotFound, "There is nothing here.") // even to whoever is not signed in: it is as if it were not built
 	}
 	id, ctx, err := s.identity.Authenticate(r, site)
 	if err != nil {

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"net/http"
-
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/store"
 )
@@ -33,15 +31,3 @@ func (c *Call) Provenance() hux.Provenance {
 // Sees reports whether records that belong to owner are the caller's to see: a
 // person's own, and for an agent those of every member of its tenant.
 func (c *Call) Sees(owner hux.User) bool { return c.Actor.Kind == hux.KindAgent || c.User == owner }
-
-// Route is one line of /hux/v1: what the map of URLs, the manifest and the
-// OpenAPI document are made from.
-type Route struct {
-	Method  string
-	Path    string     // below /hux/v1, such as /conversations/{id}
-	Flags   []string   // any of them serves it
-	Record  string     // schema of what it answers with, "" for none
-	Kinds   []hux.Kind // who may call it; nil for everybody
-	Anyone  bool       // needs no tenant: whoever is signed in may call it, and Call.DB is nil
-	Handler func(w http.ResponseWriter, r *http.Request, c *Call) error
-}

@@ -7,6 +7,7 @@ import (
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/schema"
 )
 
 // ThisBuild is the running build; imageDigest is "" outside an image.
@@ -66,11 +67,16 @@ func NewCapabilities(flags hux.Flags, actor hux.Actor, build hux.Build) Capabili
 		EventKinds:      event.Kinds,
 		Actor:           actor,
 		Limits: map[string]int64{
-			"json_body_bytes": MaxBody, "event_summary_chars": 280, "event_data_bytes": 8 << 10, "evidence_refs": 20,
-			"name_chars": 200, "list_limit": maxLimit, "idempotency_key_hours": 24,
+			"json_body_bytes": MaxBody, "event_summary_chars": 280, "event_data_bytes": 8 << 10, "evidence_refs": 20, "event_causes": 20,
+			"name_chars": schema.MaxName, "tags": 20, "tag_chars": 64,
+			"list_default": defaultLimit, "list_limit": maxLimit,
+			"idempotency_key_chars": 255, "idempotency_key_hours": 24,
 		},
-		Features: map[string]bool{"sse": true, "sse_epoch": true},
-		Build:    build,
+		Features: map[string]bool{
+			"sse": states["hux.activity_timeline"].Enabled, "sse_epoch": states["hux.activity_timeline"].Enabled,
+			"diff": false, "export": false, "cancel": false,
+		},
+		Build: build,
 	}
 }
 

@@ -3,13 +3,17 @@ package conversation
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
+
+	"golang.org/x/text/unicode/norm"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -31,6 +35,7 @@ func New(log *event.Log, door *api.Door, keys *record.Keys, cursors *api.Cursors
 			Meta:   func(c *Conversation) *hux.Meta { return &c.Meta },
 			State:  func(c *Conversation) *string { return &c.State },
 			Moves:  moves,
+			Fill:   fill,
 		}, log),
 		door: door, keys: keys, cursors: cursors, flags: flags,
 	}
@@ -47,15 +52,27 @@ func (s *Service) Load(tx *store.Tx, call *api.Call, id string) (*Conversation, 
 func (s *Service) Routes() []api.Route {
 	scoped := []string{"hux.activity_timeline", "hux.memory_control", "hux.projects", "hux.artifacts", "hux.autonomy", "hux.friendly_modes", "hux.research", "hux.privacy"}
 	return []api.Route{
-		{Method: "GET", Path: "/conversations", Flags: scoped, Record: Schema, Handler: s.list},
-		{Method: "POST", Path: "/conversations", Flags: scoped, Record: Schema, Handler: s.create},
-		{Method: "GET", Path: "/conversations/{id}", Flags: scoped, Record: Schema, Handler: s.get},
-		{Method: "PATCH", Path: "/conversations/{id}", Flags: scoped, Record: Schema, Handler: s.patch},
+		{
+			Method: "GET", Path: "/conversations", Summary: "The caller's conversations, newest first",
+			Flags: scoped, Query: slices.Concat([]string{"cursor", "limit"}, filters), Record: Schema, Answer: api.Page, Handler: s.list,
+		},
+		{
+			Method: "POST", Path: "/conversations", Summary: "Opens a conversation; with an external_ref gives the one that has it",
+			Flags: scoped, Request: "hux.conversation.create.v1", Status: []int{http.StatusOK, http.StatusCreated}, Record: Schema, Handler: s.create,
+		},
+		{Method: "GET", Path: "/conversations/{id}", Summary: "A conversation", Flags: scoped, Record: Schema, Handler: s.get},
+		{
+			Method: "PATCH", Path: "/conversations/{id}", Summary: "Changes what a person may change, as a merge patch (RFC 7396)",
+			Flags: scoped, Request: "hux.conversation.patch.v1", IfMatch: true, Record: Schema, Handler: s.patch,
+		},
 	}
 }
 
+// filters are what a list can be asked for.
+var filters = []string{"state", "project_id", "tag"}
+
 func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	l, err := s.cursors.List(r, call.Tenant(), "state", "project_id", "tag")
+	l, err := s.cursors.List(r, call.Tenant(), slices.Clone(filters)...)
 	if err != nil {
 		return err
 	}
@@ -133,8 +150,8 @@ func (s *Service) get(w http.ResponseWriter, r *http.Request, call *api.Call) er
 	return s.records.Answer(w, r, c, true)
 }
 
-// createBody is hux.conversation.create.v1.
-type createBody struct {
+// Create is hux.conversation.create.v1.
+type Create struct {
 	Title       string   `json:"title"`
 	ProjectID   *string  `json:"project_id"`
 	Tags        []string `json:"tags"`
@@ -148,7 +165,7 @@ type createBody struct {
 // create makes a conversation; with an external reference it gives the one
 // that there is.
 func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var in createBody
+	var in Create
 	canonical, err := s.door.Read(w, r, "hux.conversation.create.v1", &in)
 	if err != nil {
 		return err
@@ -160,15 +177,10 @@ func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call)
 	if err := s.checkProjects(in.ProjectID, in.Tags); err != nil {
 		return err
 	}
-	if call.User == "" {
-		return hux.Errorf(hux.HumanRequired, "This slot has several members: one of them must open the conversation.")
-	}
 	if in.Title == "" {
 		in.Title = "New conversation"
 	}
-	if in.Title, _ = redact.MaskText(in.Title); len([]rune(in.Title)) > 200 {
-		in.Title = string([]rune(in.Title)[:200])
-	}
+	in.Title = nameOf(in.Title)
 	ref := ""
 	if in.ExternalRef != nil {
 		ref = s.keys.Hash("external_ref", in.ExternalRef.System, in.ExternalRef.ID)
@@ -177,11 +189,14 @@ func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call)
 		if ref != "" {
 			if id := tx.Get(refsBucket, ref); id != nil {
 				c, err := s.records.Load(tx, call, string(id))
-				if err == nil {
-					err = fill(tx, c)
-				}
 				return c, http.StatusOK, nil, err
 			}
+		}
+		if call.User == "" {
+			return nil, 0, nil, hux.Errorf(hux.HumanRequired, "This slot has several members: one of them must open the conversation.")
+		}
+		if err := knownProject(tx, in.ProjectID); err != nil {
+			return nil, 0, nil, err
 		}
 		c, err := s.records.Create(tx, call, call.User, func(m hux.Meta) *Conversation {
 			c := &Conversation{
@@ -202,8 +217,26 @@ func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call)
 				return nil, 0, nil, err
 			}
 		}
-		return c, http.StatusCreated, nil, fill(tx, c)
+		return c, http.StatusCreated, nil, nil
 	})
+}
+
+// nameOf is a name as it is kept: in NFC, without secrets, and of no more
+// characters than a name may have, which a mask could bring it to.
+func nameOf(s string) string {
+	s, _ = redact.MaskText(norm.NFC.String(s))
+	if runes := []rune(s); len(runes) > schema.MaxName {
+		return string(runes[:schema.MaxName])
+	}
+	return s
+}
+
+// knownProject says whether a project that a body names is one of the tenant's.
+func knownProject(tx *store.Tx, id *string) error {
+	if id != nil && tx.Get("hux.project.v1", *id) == nil {
+		return hux.Errorf(hux.UnknownReference, "There is no such project.")
+	}
+	return nil
 }
 
 func (s *Service) checkProjects(projectID *string, tags []string) error {
@@ -213,13 +246,13 @@ func (s *Service) checkProjects(projectID *string, tags []string) error {
 	return nil
 }
 
-// patchBody is hux.conversation.patch.v1, a merge patch (RFC 7396).
-type patchBody struct {
-	Title     *string          `json:"title"`
-	Pinned    *bool            `json:"pinned"`
-	State     *string          `json:"state"`
-	ProjectID *json.RawMessage `json:"project_id"`
-	Tags      []string         `json:"tags"`
+// Patch is hux.conversation.patch.v1, a merge patch (RFC 7396).
+type Patch struct {
+	Title     *string         `json:"title"`
+	Pinned    *bool           `json:"pinned"`
+	State     *string         `json:"state"`
+	ProjectID json.RawMessage `json:"project_id"` // null takes it out of its project
+	Tags      []string        `json:"tags"`
 }
 
 func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) error {
@@ -227,7 +260,7 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) 
 	if err != nil {
 		return err
 	}
-	var in patchBody
+	var in Patch
 	canonical, err := s.door.Read(w, r, "hux.conversation.patch.v1", &in)
 	if err != nil {
 		return err
@@ -238,7 +271,7 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) 
 	}
 	var project *string
 	if in.ProjectID != nil {
-		if err := json.Unmarshal(*in.ProjectID, &project); err != nil {
+		if err := json.Unmarshal(in.ProjectID, &project); err != nil {
 			return err
 		}
 	}
@@ -252,8 +285,11 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) 
 			if c.State == Forgotten {
 				return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
 			}
+			if err := knownProject(tx, project); err != nil {
+				return err
+			}
 			if in.Title != nil {
-				c.Title, _ = redact.MaskText(*in.Title)
+				c.Title = nameOf(*in.Title)
 			}
 			if in.Pinned != nil {
 				c.Pinned = *in.Pinned
@@ -269,9 +305,6 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) 
 			}
 			return nil
 		})
-		if err == nil {
-			err = fill(tx, c)
-		}
 		return c, http.StatusOK, nil, err
 	})
 }

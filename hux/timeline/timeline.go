@@ -38,15 +38,34 @@ func New(log *event.Log, conversations *conversation.Service, door *api.Door, ke
 // Routes are the card's lines of /hux/v1.
 func (s *Service) Routes() []api.Route {
 	flags := []string{Flag}
+	const path = "/conversations/{id}/events"
 	return []api.Route{
-		{Method: "GET", Path: "/conversations/{id}/events", Flags: flags, Record: event.Schema, Handler: s.list},
-		{Method: "POST", Path: "/conversations/{id}/events", Flags: flags, Record: event.Schema, Handler: s.append},
-		{Method: "GET", Path: "/conversations/{id}/events/stream", Flags: flags, Record: event.Schema, Handler: s.stream},
+		{
+			Method: "GET", Path: path, Summary: "A conversation's events, oldest first; next is the after_seq of the next page, null when caught up",
+			Flags: flags, Query: listQuery, Record: event.Schema, Answer: api.Page,
+			Besides: map[string]any{"head_seq": api.Component("count"), "replay_after": api.Component("count"), "epoch": map[string]any{"type": "string"}},
+			Headers: streamHeaders, Handler: s.list,
+		},
+		{
+			Method: "POST", Path: path, Summary: "Adds an event to the log; answers once it is durable",
+			Flags: flags, Request: "hux.event.create.v1", Status: []int{http.StatusCreated}, Record: event.Schema, Handler: s.append,
+		},
+		{
+			Method: "GET", Path: path + "/stream", Summary: "Follows a conversation: all events after a number, then each as it becomes durable",
+			Flags: flags, Query: streamQuery, Record: event.Schema, Answer: api.Stream, Headers: streamHeaders, Handler: s.stream,
+		},
 	}
 }
 
-// createBody is hux.event.create.v1.
-type createBody struct {
+// What the list and the stream take in the query, and say in headers.
+var (
+	listQuery     = []string{"after_seq", "limit", "epoch"}
+	streamQuery   = []string{"after_seq", "epoch"}
+	streamHeaders = []string{"HUX-Epoch", "HUX-Replay-After", "HUX-Head-Seq"}
+)
+
+// Create is hux.event.create.v1.
+type Create struct {
 	Kind        string            `json:"kind"`
 	Status      *string           `json:"status"`
 	Summary     string            `json:"summary"`
@@ -56,11 +75,14 @@ type createBody struct {
 	Causes      []uint64          `json:"causes"`
 	Sensitivity string            `json:"sensitivity"`
 	Redaction   *hux.Redaction    `json:"redaction"`
+	Provenance  struct {
+		Route *hux.Route `json:"route"`
+	} `json:"provenance"`
 }
 
 // append writes an event and answers once it is durable.
 func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var in createBody
+	var in Create
 	canonical, err := s.door.Read(w, r, "hux.event.create.v1", &in)
 	if err != nil {
 		return err
@@ -80,7 +102,7 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 	var e event.Event
 	replayed := false
 	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		replayed = false
+		e, replayed = event.Event{}, false
 		c, err := s.conversations.Load(tx, call, conversationID)
 		if err != nil {
 			return err
@@ -99,6 +121,7 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 			return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
 		}
 		p := call.Provenance()
+		p.Route = in.Provenance.Route
 		e = event.Event{
 			ConversationID: c.ID, Kind: in.Kind, Status: in.Status, Summary: in.Summary, Evidence: in.Evidence, Data: masked.data,
 			RunID: in.RunID, Causes: in.Causes, Sensitivity: in.Sensitivity, Redaction: masked.redaction, CreatedAt: p.Time, Provenance: p,
@@ -111,13 +134,16 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 			return err
 		}
 		if first != nil {
-			replayed = true
-			return json.Unmarshal(first, &e)
+			e, replayed = event.Event{}, true
+			if err := json.Unmarshal(first, &e); err != nil {
+				return err
+			}
+			return key.Save(tx, outcome(&e))
 		}
 		if err := event.Append(tx, &e); err != nil {
 			return err
 		}
-		return key.Save(tx, record.Outcome{Status: http.StatusCreated, ID: strconv.FormatUint(e.Seq, 10)})
+		return key.Save(tx, outcome(&e))
 	})
 	if err != nil {
 		return err
@@ -128,6 +154,10 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 		s.log.Committed(call.Tenant(), conversationID)
 	}
 	return api.JSON(w, http.StatusCreated, &e)
+}
+
+func outcome(e *event.Event) record.Outcome {
+	return record.Outcome{Status: http.StatusCreated, ID: strconv.FormatUint(e.Seq, 10)}
 }
 
 type maskedParts struct {
@@ -144,7 +174,7 @@ const (
 
 // mask takes secret-shaped values out of what a client wrote, before anything
 // else sees it.
-func mask(in *createBody) (m maskedParts, err error) {
+func mask(in *Create) (m maskedParts, err error) {
 	text := func(s string) string {
 		masked, found := redact.MaskText(s)
 		m.redaction.Rules = append(m.redaction.Rules, found...)
@@ -184,17 +214,20 @@ func mask(in *createBody) (m maskedParts, err error) {
 	return m, nil
 }
 
-const reportsBucket = "reports" // conversation, tool call and kind → seq of the first report
+const reportsBucket = "reports" // conversation, and hash of kind and tool call or run → seq of the first report
 
 // firstReport gives the event that already reports the same of the same tool
-// call, since an agent's hook and a person's page may both see it. The first
-// wins.
+// call or run, since an agent's hook and a person's page may both see it. The
+// first wins.
 func (s *Service) firstReport(tx *store.Tx, e *event.Event, data map[string]any) ([]byte, error) {
-	call, _ := data["tool_call_id"].(string)
-	if call == "" {
+	subject, _ := data["tool_call_id"].(string)
+	if e.Kind == "run.started" || e.Kind == "run.finished" {
+		subject = e.RunID
+	}
+	if subject == "" {
 		return nil, nil
 	}
-	key := e.ConversationID + "\x00" + e.Kind + "\x00" + call
+	key := e.ConversationID + " " + s.keys.Hash("report", e.Kind, subject) // a hash, since the id is not masked yet
 	if seq := tx.Get(reportsBucket, key); seq != nil {
 		n, err := strconv.ParseUint(string(seq), 10, 64)
 		return event.Get(tx, e.ConversationID, n), err
@@ -208,7 +241,7 @@ func (s *Service) firstReport(tx *store.Tx, e *event.Event, data map[string]any)
 
 // list answers a page of events after a number.
 func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	q, err := query(r, "after_seq", "limit", "epoch")
+	q, err := query(r, listQuery...)
 	if err != nil {
 		return err
 	}
@@ -248,13 +281,14 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) e
 		body.Next = &next
 	}
 	w.Header().Set("HUX-Epoch", body.Epoch)
+	w.Header().Set("HUX-Replay-After", strconv.FormatUint(after, 10))
 	w.Header().Set("HUX-Head-Seq", strconv.FormatUint(body.HeadSeq, 10))
 	return api.JSON(w, http.StatusOK, body)
 }
 
 // stream follows a conversation (contracts 2.6).
 func (s *Service) stream(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	q, err := query(r, "after_seq", "epoch")
+	q, err := query(r, streamQuery...)
 	if err != nil {
 		return err
 	}

@@ -64,10 +64,6 @@ func (s *Server) endSessions(w http.ResponseWriter, r *http.Request, id *identit
 	return nil
 }
 
-func (s *Server) capabilities(w http.ResponseWriter, _ *http.Request, call *api.Call) error {
-	return api.JSON(w, http.StatusOK, api.NewCapabilities(s.flags, call.Actor, s.build))
-}
-
 // status is what an operator looks at first when something is off.
 func (s *Server) status(w http.ResponseWriter, _ *http.Request, _ *identity.Identity) error {
 	slots := s.tenants.List()

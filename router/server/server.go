@@ -191,12 +191,12 @@ func (s *Server) deal() error {
 	log := event.NewLog(c.StreamsPerUser)
 	keys, cursors := record.NewKeys(derive(c.Key, "idempotency")), api.NewCursors(derive(c.Key, "cursors"))
 	conversations := conversation.New(log, door, keys, cursors, s.flags)
-	s.cards = slices.Concat(
-		s.foundation(),
+	foundation := api.Foundation{Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser}
+	s.cards, err = foundation.Routes(slices.Concat(
 		conversations.Routes(),
 		timeline.New(log, conversations, door, keys).Routes(),
-	)
-	return nil
+	))
+	return err
 }
 
 // derive makes a key for one purpose out of the router key, so that what is
@@ -207,14 +207,6 @@ func derive(key []byte, purpose string) []byte {
 		panic(err) // 32 bytes are never too many
 	}
 	return derived
-}
-
-// foundation is the card HUX-11's own part of /hux/v1.
-func (s *Server) foundation() []api.Route {
-	flags := []string{"hux.foundation"}
-	return []api.Route{
-		{Method: "GET", Path: "/capabilities", Flags: flags, Record: "hux.capabilities.v1", Anyone: true, Handler: s.capabilities},
-	}
 }
 
 // markNonces shows the proxy where a page's nonce goes into each tag of head.

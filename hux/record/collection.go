@@ -24,6 +24,7 @@ type Spec[T any] struct {
 	State  func(*T) *string               // nil where it has no states
 	Moves  map[string][]string            // legal moves, from state to states
 	Check  func(tx *store.Tx, r *T) error // what a schema can't say; pure but for reading tx
+	Fill   func(tx *store.Tx, r *T) error // reads the members that move without a revision; nil where none does
 }
 
 // Collection keeps the records of one Spec.
@@ -107,6 +108,13 @@ func (c *Collection[T]) Change(tx *store.Tx, call *api.Call, id string, p *api.P
 	return r, c.put(tx, r)
 }
 
+func (c *Collection[T]) fill(tx *store.Tx, r *T) error {
+	if c.spec.Fill == nil {
+		return nil
+	}
+	return c.spec.Fill(tx, r)
+}
+
 func (c *Collection[T]) put(tx *store.Tx, r *T) error {
 	if c.spec.Check != nil {
 		if err := c.spec.Check(tx, r); err != nil {
@@ -164,8 +172,10 @@ func (c *Collection[T]) Write(w http.ResponseWriter, r *http.Request, call *api.
 		}
 		if before != nil {
 			replayed, status = true, before.Status
-			rec, err = c.Load(tx, call, before.ID)
-			return err
+			if rec, err = c.Load(tx, call, before.ID); err != nil {
+				return err
+			}
+			return c.fill(tx, rec)
 		}
 		if rec, status, told, err = fn(tx); err != nil {
 			return err
@@ -174,6 +184,9 @@ func (c *Collection[T]) Write(w http.ResponseWriter, r *http.Request, call *api.
 			if err := event.Append(tx, e); err != nil {
 				return err
 			}
+		}
+		if err := c.fill(tx, rec); err != nil {
+			return err
 		}
 		return key.Save(tx, Outcome{status, c.spec.Meta(rec).ID})
 	})

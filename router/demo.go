@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -149,7 +150,7 @@ func (d *theDemo) build(port int, data string) error {
 	}
 	d.config.Slots = nil
 	for _, name := range demoSlots {
-		ui, err := startOutside(parts.NewWebUI(parts.WebUIOptions{Header: d.config.IdentityHeader, Title: name}))
+		ui, err := startOutside(nil)
 		if err != nil {
 			return err
 		}
@@ -160,8 +161,48 @@ func (d *theDemo) build(port int, data string) error {
 			ID: name, URL: &url.URL{Scheme: "http", Host: ui.addr}, Members: []string{string(member)},
 		})
 	}
-	d.server, err = server.New(d.config, server.Options{Version: version(), Local: d.local()})
-	return err
+	if d.server, err = server.New(d.config, server.Options{Version: version(), Local: d.local()}); err != nil {
+		return err
+	}
+	for _, name := range demoSlots {
+		credential, err := d.agent(name)
+		if err != nil {
+			return errors.Join(err, d.server.Close())
+		}
+		d.webUIs[name].setHandler(parts.NewWebUI(parts.WebUIOptions{
+			Header: d.config.IdentityHeader, Title: name,
+			Timeline: &parts.Timeline{URL: fmt.Sprintf("http://127.0.0.1:%d", port), Credential: credential},
+		}))
+	}
+	return nil
+}
+
+// agent gives the scripted agent of a slot a credential, as hux agents does: a
+// new one for the agent that an earlier demo on the same data left.
+func (d *theDemo) agent(slot string) (string, error) {
+	const name = "scripted agent"
+	client := &http.Client{Transport: inProcess{d.server.AdminHandler()}}
+	ctx := context.Background()
+	answer, err := send(ctx, client, "/agents/list", server.AdminRequest{Slot: slot})
+	if err != nil {
+		return "", err
+	}
+	var agents []server.AgentView
+	if err := json.Unmarshal(answer, &agents); err != nil {
+		return "", err
+	}
+	path, command := "/agents/create", server.AdminRequest{Slot: slot, Name: name}
+	for _, a := range agents {
+		if a.Name == name && !a.Revoked {
+			path, command = "/agents/rotate", server.AdminRequest{Agent: a.ID}
+		}
+	}
+	if answer, err = send(ctx, client, path, command); err != nil {
+		return "", err
+	}
+	var credential identity.Credential
+	err = json.Unmarshal(answer, &credential)
+	return credential.Secret, err
 }
 
 func (d *theDemo) close() {

@@ -29,6 +29,8 @@ type WebUIOptions struct {
 	Title  string // of the slot, shown on the page; "" for none
 	Cookie string // name of the browser session's cookie; "" for hermes_session
 
+	Timeline *Timeline // where the agent reports what it does; nil for nowhere
+
 	// Wait passes the time between two steps of the agent's script; nil for a
 	// timer. Tests give one that returns at once or when they say so. It must
 	// return ctx.Err() once ctx ends.

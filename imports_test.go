@@ -18,8 +18,12 @@ const module = "bstein.dev/hux"
 var layers = [][]string{
 	{""},
 	{"hux"},
-	{"hux/store"},
+	{"hux/store", "hux/schema", "hux/redact"},
+	{"hux/event"},
 	{"hux/api"},
+	{"hux/record"},
+	{"hux/conversation"},
+	{"hux/timeline"},
 	{"bridge"},
 	{"router/config", "router/identity", "router/tenant", "router/proxy", "router/demo"},
 	{"router/server"},

@@ -16,12 +16,13 @@ import (
 // Page names one of our pages.
 type Page string
 
-// Our pages. Home, Panel, SignOut and Status belong to a signed-in user;
+// Our pages. Home, Activity, Panel, SignOut and Status belong to a signed-in user;
 // they say nothing of that user by themselves but ask /hux/api/me, so that
 // they may be served before it is known who asks. Panel alone may be framed,
 // by the chat origin.
 const (
 	Home      Page = "home"       // the console's first page
+	Activity  Page = "activity"   // conversations and what happens in them
 	Panel     Page = "panel"      // what the bridge frames beside the WebUI
 	SignOut   Page = "sign-out"   // asks before it signs out
 	SignedOut Page = "signed-out" // after sign-out

@@ -14,7 +14,7 @@ import (
 )
 
 var allPages = []bridge.Page{
-	bridge.Home, bridge.Panel, bridge.SignOut, bridge.SignedOut, bridge.Status,
+	bridge.Home, bridge.Activity, bridge.Panel, bridge.SignOut, bridge.SignedOut, bridge.Status,
 	bridge.NoSlot, bridge.SlotDown, bridge.Failure,
 }
 

@@ -29,6 +29,21 @@ const (
 	RateLimited          Code = "rate_limited"
 	InternalError        Code = "internal_error"
 	QuotaExceeded        Code = "quota_exceeded"
+	StoreCorrupt         Code = "store_corrupt"
+	StoreBusy            Code = "store_busy"
+	SurfaceForbidden     Code = "surface_forbidden"
+	AgentRequired        Code = "agent_required"
+
+	SchemaInvalid          Code = "schema_invalid"
+	ReadOnlyField          Code = "read_only_field"
+	UnknownReference       Code = "unknown_reference"
+	PreconditionRequired   Code = "precondition_required"
+	PreconditionFailed     Code = "precondition_failed"
+	BadPrecondition        Code = "bad_precondition"
+	IdempotencyKeyRequired Code = "idempotency_key_required"
+	IdempotencyKeyReused   Code = "idempotency_key_reused"
+	InvalidCursor          Code = "invalid_cursor"
+	ConversationForgotten  Code = "conversation_forgotten"
 
 	CrossOrigin       Code = "cross_origin"
 	OperatorRequired  Code = "operator_required"
@@ -60,6 +75,21 @@ var codeStatus = map[Code]int{
 	RateLimited:          http.StatusTooManyRequests,
 	InternalError:        http.StatusInternalServerError,
 	QuotaExceeded:        http.StatusInsufficientStorage,
+	StoreCorrupt:         http.StatusInternalServerError,
+	StoreBusy:            http.StatusServiceUnavailable,
+	SurfaceForbidden:     http.StatusForbidden,
+	AgentRequired:        http.StatusForbidden,
+
+	SchemaInvalid:          http.StatusUnprocessableEntity,
+	ReadOnlyField:          http.StatusUnprocessableEntity,
+	UnknownReference:       http.StatusUnprocessableEntity,
+	PreconditionRequired:   http.StatusPreconditionRequired,
+	PreconditionFailed:     http.StatusPreconditionFailed,
+	BadPrecondition:        http.StatusBadRequest,
+	IdempotencyKeyRequired: http.StatusBadRequest,
+	IdempotencyKeyReused:   http.StatusUnprocessableEntity,
+	InvalidCursor:          http.StatusBadRequest,
+	ConversationForgotten:  http.StatusGone,
 
 	CrossOrigin:       http.StatusForbidden,
 	OperatorRequired:  http.StatusForbidden,
@@ -89,6 +119,7 @@ type Error struct {
 	Detail     string         // one sentence that says what to do; never content, paths or secrets
 	RetryAfter time.Duration  // how long to wait before trying again; 0 where trying again is no use
 	Members    map[string]any // what the code's problem document carries besides (contracts 2.5)
+	ETag       string         // of the record as it is, where the code is precondition_failed
 	Cause      error
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -143,12 +144,9 @@ func (d *theDemo) build(port int, data string) error {
 	}
 	sso.setHandler(d.provider)
 
-	rules := proxy.DefaultRules()
 	var slots []string
 	for _, name := range demoSlots {
-		webUI := parts.NewWebUI(parts.WebUIOptions{Title: name})
-		rules.Upstream.Version.Tested = []string{webUI.Version()}
-		ui, err := startOutside(webUI)
+		ui, err := startOutside(nil)
 		if err != nil {
 			return err
 		}
@@ -173,8 +171,59 @@ func (d *theDemo) build(port int, data string) error {
 	for i, slot := range d.config.Slots {
 		d.config.Slots[i].Members = []hux.User{identity.NewUserID(key, d.config.OIDCNamespace, d.provider.Subject(slot.ID))}
 	}
-	d.server, err = server.New(d.config, server.Options{Version: version(), Rules: rules, Local: d.local()})
-	return err
+	rules := proxy.DefaultRules()
+	rules.Upstream.Version.Tested = []string{parts.WebUIVersion()}
+	if d.server, err = server.New(d.config, server.Options{Version: version(), Rules: rules, Local: d.local()}); err != nil {
+		return err
+	}
+	return d.staff(port)
+}
+
+// staff puts a stand-in WebUI with its scripted agent behind each slot. The
+// agent gets a credential as hux agents gives one: a new one for the agent that
+// an earlier demo on the same data left.
+func (d *theDemo) staff(port int) error {
+	stop, err := d.server.ServeAdmin()
+	if err != nil {
+		return errors.Join(err, d.server.Close())
+	}
+	defer stop()
+	for _, name := range demoSlots {
+		credential, err := d.credential(name)
+		if err != nil {
+			return errors.Join(err, d.server.Close())
+		}
+		d.webUIs[name].setHandler(parts.NewWebUI(parts.WebUIOptions{
+			Title:    name,
+			Timeline: &parts.Timeline{URL: fmt.Sprintf("http://127.0.0.1:%d", port), Credential: credential},
+		}))
+	}
+	return nil
+}
+
+func (d *theDemo) credential(slot string) (string, error) {
+	const name = "scripted agent"
+	ctx, socket := context.Background(), server.AdminSocket(d.config.Data)
+	answer, err := post(ctx, socket, "/agents/list", server.AdminRequest{Slot: slot})
+	if err != nil {
+		return "", err
+	}
+	var agents []server.AgentView
+	if err := json.Unmarshal(answer, &agents); err != nil {
+		return "", err
+	}
+	path, command := "/agents/create", server.AdminRequest{Slot: slot, Name: name}
+	for _, a := range agents {
+		if a.Name == name && !a.Revoked {
+			path, command = "/agents/rotate", server.AdminRequest{Agent: a.ID}
+		}
+	}
+	if answer, err = post(ctx, socket, path, command); err != nil {
+		return "", err
+	}
+	var credential identity.Credential
+	err = json.Unmarshal(answer, &credential)
+	return credential.Secret, err
 }
 
 func (d *theDemo) close() {

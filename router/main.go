@@ -29,6 +29,7 @@ Usage:
                                     sign-in provider and the WebUIs
   hux slots   list | assign | remove | free
   hux agents  list | create | rotate | revoke
+  hux tail    CONVERSATION          follow what happens in a conversation
   hux healthz                       is the router on this machine alive?
   hux version
 
@@ -60,7 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		command, args = args[0], args[1:]
 	}
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
-		"demo": demo, "serve": serve, "check": check, "slots": slots, "agents": agents, "healthz": healthz,
+		"demo": demo, "serve": serve, "check": check, "slots": slots, "agents": agents, "tail": tail, "healthz": healthz,
 	}
 	switch command {
 	case "version", "--version":

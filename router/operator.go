@@ -165,7 +165,8 @@ func (o *operatorCommand) parse(args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		o.verb, args = args[0], args[1:]
 	}
-	err := o.parseWords(args)
+	var err error
+	o.given, err = parseMixed(o.set, args)
 	if errors.Is(err, flag.ErrHelp) || o.verb == "" || o.verb == "help" {
 		fmt.Fprint(stdout, o.help)
 		return errHelped
@@ -177,16 +178,16 @@ func (o *operatorCommand) parse(args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// parseWords parses flags wherever they stand among the words.
-func (o *operatorCommand) parseWords(args []string) error {
+// parseMixed parses flags wherever they stand among the words.
+func parseMixed(set *flag.FlagSet, args []string) (words []string, err error) {
 	for {
-		if err := o.set.Parse(args); err != nil {
-			return err
+		if err := set.Parse(args); err != nil {
+			return nil, err
 		}
-		if o.set.NArg() == 0 {
-			return nil
+		if set.NArg() == 0 {
+			return words, nil
 		}
-		o.given, args = append(o.given, o.set.Arg(0)), o.set.Args()[1:]
+		words, args = append(words, set.Arg(0)), set.Args()[1:]
 	}
 }
 

@@ -1,13 +1,19 @@
-// The bridge: one button in the WebUI's title bar, and a panel that frames a
-// page of the console. It is a module, so nothing of it is global, and every
-// entry from outside is guarded: it may fail, the WebUI's page may not.
+// The bridge: one button in the WebUI's title bar, a panel that frames a page
+// of the console, and the tie between the WebUI's sessions and conversations
+// of HUX. It is a module, so nothing of it is global, and every entry from
+// outside is guarded: it may fail, the WebUI's page may not.
 //
 // Between this page and the framed one go small objects {hux: 1, type: …},
 // sent to the exact origin and taken only from it and from that very window:
 //   frame → page  ready            the frame listens
 //                 close            Escape was pressed in it
 //   page → frame  theme            {dark, fontSize, vars} as the WebUI has them
+//                 conversation     {id} of the open one, null where there is none
 // Nothing secret is ever among them.
+
+import { conversationOf, rename } from './conversation.js';
+import { startReporting } from './report.js';
+import { watchSession } from './session.js';
 
 const FRAME_TIMEOUT = 5_000; // ms for the frame to say that it is ready
 const POLL_EVERY = 30_000; // ms between two looks at the connection
@@ -38,13 +44,13 @@ const STATE_TEXT = {
  * Wraps a callback so that what it throws stays here.
  *
  * @template {any[]} A
- * @param {(...args: A) => void} callback
+ * @param {(...args: A) => void | Promise<void>} callback
  * @returns {(...args: A) => void}
  */
 function guarded(callback) {
-  return (...args) => {
+  return async (...args) => {
     try {
-      callback(...args);
+      await callback(...args);
     } catch (error) {
       console.warn('hux bridge:', error);
     }
@@ -129,6 +135,8 @@ class Panel {
     /** @type {HTMLIFrameElement | null} */
     this.frame = null;
     this.timer = 0;
+    /** @type {string | null} */
+    this.conversation = null;
 
     this.closer = element('button', { type: 'button', class: 'hux-close', 'aria-label': 'Close' }, '×');
     this.closer.addEventListener('click', guarded(() => this.close()));
@@ -170,7 +178,7 @@ class Panel {
     this.root.style.setProperty('--hux-top', `${Math.max(0, bar?.getBoundingClientRect().bottom ?? 0)}px`);
     const frame = element('iframe', {
       class: 'hux-frame hux-waiting',
-      title: 'HUX: who you are and how you are connected',
+      title: 'HUX: activity, and who you are',
       src: `${this.origin}/hux/api/ui/panel`,
     });
     this.body.replaceChildren(element('p', { class: 'hux-note', role: 'status' }, 'Loading…'), frame);
@@ -211,6 +219,7 @@ class Panel {
         this.body.querySelector('.hux-note')?.remove();
         this.frame?.classList.remove('hux-waiting');
         this.sendTheme();
+        this.sendConversation();
         break;
       case 'close':
         this.close();
@@ -218,9 +227,24 @@ class Panel {
     }
   }
 
+  /** @param {string | null} id  of the conversation that the page has open */
+  show(id) {
+    if (this.conversation === id) return;
+    this.conversation = id;
+    this.sendConversation();
+  }
+
+  sendConversation() {
+    this.send({ hux: 1, type: 'conversation', id: this.conversation });
+  }
+
+  /** @param {{hux: 1, type: string, [name: string]: unknown}} message */
+  send(message) {
+    if (this.frame?.classList.contains('hux-waiting')) return;
+    this.frame?.contentWindow?.postMessage(message, this.origin);
+  }
+
   sendTheme() {
-    const target = this.frame?.contentWindow;
-    if (!target || this.frame?.classList.contains('hux-waiting')) return;
     const style = getComputedStyle(document.body);
     /** @type {Record<string, string>} */
     const vars = {};
@@ -228,16 +252,13 @@ class Panel {
       const value = style.getPropertyValue(name).trim();
       if (value) vars[name] = value;
     }
-    target.postMessage(
-      {
-        hux: 1,
-        type: 'theme',
-        dark: document.documentElement.classList.contains('dark'),
-        fontSize: getComputedStyle(document.documentElement).fontSize,
-        vars,
-      },
-      this.origin,
-    );
+    this.send({
+      hux: 1,
+      type: 'theme',
+      dark: document.documentElement.classList.contains('dark'),
+      fontSize: getComputedStyle(document.documentElement).fontSize,
+      vars,
+    });
   }
 }
 
@@ -291,6 +312,20 @@ async function connection() {
   }
 }
 
+/** @param {Panel} panel  that is told which conversation is open */
+function followSession(panel) {
+  let open = '';
+  watchSession(guarded(async (session) => {
+    const changed = open !== (session?.id ?? '');
+    open = session?.id ?? '';
+    if (changed) panel.show(null);
+    if (!session) return;
+    const conversation = await conversationOf(session);
+    if (open === session.id) panel.show(conversation?.id ?? null);
+    await rename(session);
+  }));
+}
+
 guarded(() => {
   const origin = document.querySelector('script[data-hux-console]')?.getAttribute('data-hux-console');
   if (!origin || !document.body || document.querySelector('.hux-button')) return;
@@ -303,4 +338,6 @@ guarded(() => {
     button.show(state);
     button.place();
   }));
+  guarded(followSession)(panel);
+  guarded(startReporting)();
 })();

@@ -43,35 +43,75 @@
 
 const TIMEOUT = 10_000; // ms
 
+/**
+ * hux.conversation.v1, as far as it is shown
+ *
+ * @typedef {object} Conversation
+ * @property {string} id        cnv_…
+ * @property {number} revision
+ * @property {string} title     empty once it is forgotten
+ * @property {'active' | 'archived' | 'forgotten'} state
+ * @property {number} head_seq
+ * @property {string | null} last_activity_at
+ */
+
+/** The form of a conversation's id. */
+export const CONVERSATION_ID = /^cnv_[0-9a-f]{32}$/;
+
 /** An answer that is no success; message is what the router said about it. */
 export class Refused extends Error {
   /**
    * @param {number} status
    * @param {string} message
+   * @param {string} [code]  the router's word for it
    */
-  constructor(status, message) {
+  constructor(status, message, code = '') {
     super(message);
     this.status = status;
+    this.code = code;
   }
+
+  /** Whether asking again later may help. */
+  get passing() {
+    return this.status >= 500 || this.status === 429;
+  }
+}
+
+/**
+ * Reads why an answer is no success.
+ *
+ * @param {Response} answer
+ * @returns {Promise<Refused>}
+ */
+export async function refusal(answer) {
+  const problem = await answer.json().catch(() => ({}));
+  return new Refused(
+    answer.status,
+    typeof problem?.detail === 'string' ? problem.detail : `The router answered ${answer.status}.`,
+    typeof problem?.code === 'string' ? problem.code : '',
+  );
 }
 
 /**
  * Sends a request and returns the JSON of its answer, or null for none.
  *
  * @param {string} path
- * @param {{method?: string, body?: unknown}} [options]
+ * @param {{method?: string, body?: unknown, headers?: Record<string, string>}} [options]
  * @returns {Promise<any>}
  * @throws {Refused} for a status other than 2xx; TypeError or a DOMException when nothing answered
  */
-export async function ask(path, { method = 'GET', body } = {}) {
+export async function ask(path, { method = 'GET', body, headers = {} } = {}) {
   const answer = await fetch(path, {
     method,
     cache: 'no-store',
-    headers: { Accept: 'application/json', ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+    headers: {
+      Accept: 'application/json',
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
     body: body === undefined ? undefined : JSON.stringify(body),
     signal: AbortSignal.timeout(TIMEOUT),
   });
   if (answer.ok) return answer.status === 204 ? null : answer.json();
-  const problem = await answer.json().catch(() => ({}));
-  throw new Refused(answer.status, typeof problem.detail === 'string' ? problem.detail : `The router answered ${answer.status}.`);
+  throw await refusal(answer);
 }

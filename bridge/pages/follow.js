@@ -41,7 +41,7 @@ export function follow(path, show, { every = EVERY } = {}) {
       show('live', answer);
     } catch (error) {
       const refused = error instanceof Refused ? error : undefined;
-      const passing = !refused || refused.status >= 500 || refused.status === 429;
+      const passing = !refused || refused.passing;
       failures = passing ? failures + 1 : 0;
       if (passing) show(navigator.onLine ? 'reconnecting' : 'offline');
       else if (refused.status === 401) show('signed-out');

@@ -1,19 +1,59 @@
-// The panel that the bridge frames beside the WebUI.
+// The panel that the bridge frames beside the WebUI: what happens in the
+// conversation that is open, and who the user is.
 
+import { ask } from './api.js';
+import { part } from './dom.js';
 import { followMe } from './me.js';
 import { joinBridge } from './theme.js';
+import { Timeline } from './timeline.js';
 
-joinBridge();
-followMe((state) => {
-  show('[data-signed-in]', state !== 'signed-out');
-  show('[data-signed-out]', state === 'signed-out');
+const timeline = new Timeline(part(document, '[data-timeline]'));
+const tabs = Array.from(document.querySelectorAll('[role="tab"]'), (tab) => /** @type {HTMLElement} */ (tab));
+const whole = part(document, '[data-whole]');
+const wholePage = whole.getAttribute('href') ?? '';
+
+/** @type {string | null} */
+let conversation = null;
+let enabled = false;
+
+for (const tab of tabs) tab.addEventListener('click', () => select(tab));
+part(document, '[role="tablist"]').addEventListener('keydown', (event) => {
+  const at = tabs.findIndex((tab) => tab === document.activeElement);
+  const to = { ArrowRight: tabs[at + 1] ?? tabs[0], ArrowLeft: tabs.at(at - 1), Home: tabs[0], End: tabs.at(-1) }[event.key];
+  if (at < 0 || !to) return;
+  event.preventDefault();
+  select(to);
+  to.focus();
 });
 
-/**
- * @param {string} selector
- * @param {boolean} shown
- */
-function show(selector, shown) {
-  const place = document.querySelector(selector);
-  if (place instanceof HTMLElement) place.hidden = !shown;
+joinBridge((id) => {
+  conversation = id;
+  whole.setAttribute('href', id ? `${wholePage}#${id}` : wholePage);
+  if (enabled) timeline.show(id);
+});
+followMe((state) => {
+  part(document, '[data-signed-in]').hidden = state === 'signed-out';
+  part(document, '[data-signed-out]').hidden = state !== 'signed-out';
+  if (state === 'live') void enable();
+});
+
+/** Shows the timeline where the router has one. */
+async function enable() {
+  if (enabled) return;
+  /** @type {import('./api.js').Capabilities | null} */
+  const capabilities = await ask('/hux/v1/capabilities').catch(() => null);
+  if (enabled || !capabilities?.flags?.['hux.activity_timeline']?.enabled) return;
+  enabled = true;
+  part(document, '[data-tabs]').hidden = false;
+  if (tabs[0]) select(tabs[0]);
+  timeline.show(conversation);
+}
+
+/** @param {HTMLElement} chosen */
+function select(chosen) {
+  for (const tab of tabs) {
+    tab.setAttribute('aria-selected', String(tab === chosen));
+    tab.tabIndex = tab === chosen ? 0 : -1;
+    part(document, `#${tab.getAttribute('aria-controls')}`).hidden = tab !== chosen;
+  }
 }

@@ -1,7 +1,10 @@
 // A framed page's side of the bridge: it says that it listens, takes the
-// WebUI's theme, and passes Escape on. Messages are taken only from the chat
-// origin and from the window that frames us, and only values that can be
-// nothing but a colour, a list of fonts or a size are used.
+// WebUI's theme and the id of the conversation that it shows, and passes
+// Escape on. Messages are taken only from the chat origin and from the window
+// that frames us, and only values that can be nothing but a colour, a list of
+// fonts, a size or an id are used.
+
+import { CONVERSATION_ID } from './api.js';
 
 const COLOUR = /^[a-z0-9#%(),./\s+-]{1,96}$/i;
 const INDIRECT = /(var|env|attr|url|image)\s*\(/i;
@@ -15,14 +18,21 @@ const COLOUR_VARS = [
 ];
 const FONT_VARS = ['--font-ui', '--font-mono'];
 
-/** Joins the bridge of the page that frames this one. */
-export function joinBridge() {
+/**
+ * Joins the bridge of the page that frames this one.
+ *
+ * @param {(id: string | null) => void} showConversation
+ */
+export function joinBridge(showConversation) {
   const chat = document.documentElement.dataset.chat;
   if (!chat || window.parent === window) return;
 
   window.addEventListener('message', (event) => {
     if (event.origin !== chat || event.source !== window.parent) return;
-    if (event.data?.hux === 1 && event.data.type === 'theme') applyTheme(event.data);
+    if (event.data?.hux !== 1) return;
+    const { type, id } = event.data;
+    if (type === 'theme') applyTheme(event.data);
+    if (type === 'conversation') showConversation(typeof id === 'string' && CONVERSATION_ID.test(id) ? id : null);
   });
   window.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') window.parent.postMessage({ hux: 1, type: 'close' }, chat);

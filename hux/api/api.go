@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/store"
 )
 
 // Handler answers a request or returns why it did not. A returned error must
@@ -60,11 +61,11 @@ func write(w http.ResponseWriter, status int, contentType string, body []byte) {
 
 // WriteError answers with err as a problem document (RFC 9457,
 // hux.error.v1), and logs it as LogError does. An error that is no *hux.Error
-// is shown as internal_error.
+// is shown as what the store says of it, else as internal_error.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	var e *hux.Error
 	if !errors.As(err, &e) {
-		e = hux.Errorf(hux.InternalError, "Something went wrong on our side; the request id names it in the log.").Because(err)
+		e = told(err)
 	}
 	LogError(r, e)
 	status := e.Code.Status()
@@ -82,12 +83,32 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Detail != "" {
 		problem["detail"] = e.Detail
 	}
+	if e.ETag != "" {
+		w.Header().Set("ETag", e.ETag)
+	}
 	if e.RetryAfter > 0 {
 		problem["retry_after_ms"] = e.RetryAfter.Milliseconds()
 		w.Header().Set("Retry-After", RetryAfter(e.RetryAfter))
 	}
 	body, _ := json.Marshal(problem) // strings and numbers only
 	write(w, status, "application/problem+json", body)
+}
+
+// told makes an error of the store, or one that nobody foresaw, one that may be
+// shown.
+func told(err error) *hux.Error {
+	e := hux.Errorf(hux.InternalError, "Something went wrong on our side; the request id names it in the log.")
+	switch {
+	case errors.Is(err, store.ErrQuota):
+		e = hux.Errorf(hux.QuotaExceeded, "Your records take all the space that they may. Delete some, or ask your operator for more.")
+	case errors.Is(err, store.ErrFull):
+		e = hux.Errorf(hux.QuotaExceeded, "There is no space left to write to. Your operator must make some.").After(time.Minute)
+	case errors.Is(err, store.ErrCorrupt):
+		e = hux.Errorf(hux.StoreCorrupt, "Your records can't be read. Your operator must restore them; the request id names it in the log.")
+	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrClosed), errors.Is(err, context.Canceled):
+		e = hux.Errorf(hux.StoreBusy, "This could not be done just now.").After(time.Second)
+	}
+	return e.Because(err)
 }
 
 // LogError logs e once if anybody should look at it: a 5xx, or one with a

@@ -75,7 +75,7 @@ func TestGate(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		flags := hux.ResolveFlags(registry, strings.Split(listed, ","))
-		api.Gate(flags, "hux.projects", func(w http.ResponseWriter, _ *http.Request) error {
+		api.Gate(flags, []string{"hux.projects"}, func(w http.ResponseWriter, _ *http.Request) error {
 			return api.JSON(w, 200, map[string]string{})
 		}).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		var got struct{ Code string }
@@ -95,7 +95,7 @@ func TestCapabilitiesEnableOnlyWhatIsServed(t *testing.T) {
 		t.Errorf("%d flags", len(c.Flags))
 	}
 	for name, s := range c.Flags {
-		if !s.Listed || s.Enabled != (name == "hux.foundation") {
+		if !s.Listed || s.Enabled != (name == "hux.foundation" || name == "hux.activity_timeline") {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}

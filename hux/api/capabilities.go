@@ -3,20 +3,16 @@ package api
 import (
 	"net/http"
 	"runtime/debug"
+	"slices"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/schema"
 )
 
-// Build says which build answers (contracts 1, provenance.build). A member is
-// null where it is not known.
-type Build struct {
-	Commit      *string `json:"commit"`       // 40 hex digits, from Go's build info
-	ImageDigest *string `json:"image_digest"` // sha256:…, as the deployment says it
-}
-
 // ThisBuild is the running build; imageDigest is "" outside an image.
-func ThisBuild(imageDigest string) Build {
-	var b Build
+func ThisBuild(imageDigest string) hux.Build {
+	var b hux.Build
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
@@ -48,15 +44,15 @@ type Capabilities struct {
 	Actor           hux.Actor                `json:"actor"`
 	Limits          map[string]int64         `json:"limits"`
 	Features        map[string]bool          `json:"features"`
-	Build           Build                    `json:"build"`
+	Build           hux.Build                `json:"build"`
 }
 
 // served names the flags whose capability has handlers. Another flag may be
 // listed but is not enabled.
-var served = map[string]bool{"hux.foundation": true}
+var served = map[string]bool{"hux.foundation": true, "hux.activity_timeline": true}
 
 // NewCapabilities describes this router to actor.
-func NewCapabilities(flags hux.Flags, actor hux.Actor, build Build) Capabilities {
+func NewCapabilities(flags hux.Flags, actor hux.Actor, build hux.Build) Capabilities {
 	states := map[string]hux.FlagState{}
 	for name, s := range flags.States {
 		s.Enabled = s.Enabled && served[name]
@@ -68,26 +64,34 @@ func NewCapabilities(flags hux.Flags, actor hux.Actor, build Build) Capabilities
 		Flags:           states,
 		Surfaces:        []hux.Surface{hux.SurfaceChat, hux.SurfaceWorker, hux.SurfaceTelegram, hux.SurfaceVoice},
 		Modes:           []string{},
-		EventKinds:      []string{},
+		EventKinds:      event.Kinds,
 		Actor:           actor,
-		Limits:          map[string]int64{"json_body_bytes": MaxBody},
-		Features:        map[string]bool{},
-		Build:           build,
+		Limits: map[string]int64{
+			"json_body_bytes": MaxBody, "event_summary_chars": 280, "event_data_bytes": 8 << 10, "evidence_refs": 20, "event_causes": 20,
+			"name_chars": schema.MaxName, "tags": 20, "tag_chars": 64,
+			"list_default": defaultLimit, "list_limit": maxLimit,
+			"idempotency_key_chars": 255, "idempotency_key_hours": 24,
+		},
+		Features: map[string]bool{
+			"sse": states["hux.activity_timeline"].Enabled, "sse_epoch": states["hux.activity_timeline"].Enabled,
+			"diff": false, "export": false, "cancel": false,
+		},
+		Build: build,
 	}
 }
 
 // MaxBody bounds a JSON body, in bytes (contracts 2.7).
 const MaxBody = 64 << 10
 
-// Gate answers for a route of /hux/v1 that belongs to flag: 404 not_found
-// while the foundation is off, 404 feature_disabled while flag is.
-func Gate(flags hux.Flags, flag string, next Handler) Handler {
+// Gate answers for a route of /hux/v1 that any of some flags serves: 404
+// not_found while the foundation is off, 404 feature_disabled while all are.
+func Gate(flags hux.Flags, any []string, next Handler) Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !flags.Enabled("hux.foundation") {
 			return hux.Errorf(hux.NotFound, "There is nothing here.")
 		}
 		w.Header().Set("HUX-Contract", hux.ContractVersion)
-		if !flags.Enabled(flag) {
+		if !slices.ContainsFunc(any, flags.Enabled) {
 			return hux.Errorf(hux.FeatureDisabled, "This capability is not switched on.")
 		}
 		return next(w, r)

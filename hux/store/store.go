@@ -1,138 +1,139 @@
-// Package store keeps what must last in bbolt files. It is the only importer
-// of bbolt; the rest of the program sees buckets of keys and values inside a
-// transaction. What Update returned nil for is on disk.
+// Package store keeps what must last. The rest of the program sees buckets of
+// keys and values inside a transaction; which engine is below is this
+// package's matter, and it is the only importer of bbolt. What Update returned
+// nil for is on disk.
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"runtime/debug"
-	"time"
-
-	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 )
 
-// ErrLocked means that another process holds the file.
-var ErrLocked = errors.New("the database is in use by another process")
+// What can be wrong with a database besides the disk.
+var (
+	ErrLocked  = errors.New("the database is in use by another process")
+	ErrCorrupt = errors.New("the database is damaged")
+	ErrQuota   = errors.New("the database has reached its quota")
+	ErrFull    = errors.New("the disk is full")
+	ErrClosed  = errors.New("the database is closed")
+)
 
-// DB is one open database file.
-type DB struct{ bolt *bolt.DB }
+// engine is what a database needs of the software below it.
+type engine interface {
+	view(fn func(engineTx) error) error
+	// update runs fn and commits durably; an error of fn or of the commit
+	// leaves nothing of what fn wrote.
+	update(fn func(engineTx) error) error
+	close() error
+}
 
-// Tx is a transaction. Values it hands out are copies and stay valid after it.
-type Tx struct{ bolt *bolt.Tx }
+// engineTx is one transaction of an engine. Values are valid until it ends.
+type engineTx interface {
+	get(bucket, key string) []byte
+	put(bucket, key string, value []byte) error
+	delete(bucket, key string) error
+	// scan calls fn for keys from on, in order or backwards from the last key
+	// before it, until fn answers false.
+	scan(bucket, from string, backwards bool, fn func(key string, value []byte) bool) error
+	next(bucket string) (uint64, error)
+}
 
-// Open opens the file at path, and makes it (and its folder, mode 0700) where
-// it is missing. A damaged file is an error, never a panic.
-func Open(path string) (db *DB, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("open %s: damaged: %v", filepath.Base(path), p)
-		}
-	}()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+// DB is one open database. It is safe for concurrent use.
+type DB struct {
+	engine  engine
+	commits commits
+}
+
+// Open opens the database in the file at path, and makes it (and its folder,
+// mode 0700) where it is missing. quota bounds its size in bytes; 0 is none. A
+// damaged file is ErrCorrupt, never a panic.
+func Open(path string, quota int64) (*DB, error) {
+	e, err := openBolt(path, quota)
+	if err != nil {
 		return nil, err
 	}
-	_, statErr := os.Stat(path)
-	b, err := bolt.Open(path, 0o600, &bolt.Options{
-		Timeout:         time.Second,
-		FreelistType:    bolt.FreelistMapType,
-		InitialMmapSize: 64 << 20, // so that a writer never waits for a reader in order to remap
-		NoStatistics:    true,
-	})
-	if errors.Is(err, berrors.ErrTimeout) {
-		return nil, ErrLocked
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", filepath.Base(path), err)
-	}
-	b.AllocSize = 1 << 20 // with the larger map bbolt would grow a new file by 16 MiB at once
-	if errors.Is(statErr, fs.ErrNotExist) {
-		if err := syncDir(filepath.Dir(path)); err != nil { // bbolt does not: a power cut could lose the new file's name
-			return nil, errors.Join(err, b.Close())
-		}
-	}
-	return &DB{bolt: b}, nil
+	return &DB{engine: e}, nil
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
+// Close waits for open transactions and closes the database.
+func (db *DB) Close() error { return db.engine.close() }
 
-// Close waits for open transactions and closes the file.
-func (db *DB) Close() error { return db.bolt.Close() }
-
-// View runs fn in a read transaction. fn must not wait for a client.
+// View runs fn in a read transaction. fn must not wait for a client: a long
+// one keeps old pages alive and can hold up a writer.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return guard(func() error {
-		return db.bolt.View(func(tx *bolt.Tx) error { return fn(&Tx{tx}) })
-	})
+	return db.engine.view(func(t engineTx) error { return fn(&Tx{engine: t}) })
 }
 
-// Update runs fn in the write transaction and commits it durably; an error
-// from fn undoes all that it wrote.
+// Update runs fn in a write transaction and returns once its writes are
+// durable. An error of fn leaves nothing of them.
+//
+// Writers that arrive while a commit is under way share the next one; a lone
+// writer waits for nothing. So fn may run more than once, when a neighbour in
+// its transaction fails: it touches nothing outside the transaction, and
+// results that it leaves in variables count only after Update returned nil. fn
+// should check before it writes: an error after a write makes the neighbours
+// run again.
 func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return guard(func() error {
-		return db.bolt.Update(func(tx *bolt.Tx) error { return fn(&Tx{tx}) })
-	})
+	return db.commits.join(db.engine, fn)
 }
 
-// guard turns a fault in the mapped file (cut or unreadable under us) into an
-// error, so that a damaged file never takes the process down.
-func guard(run func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			if fault, ok := p.(interface{ Addr() uintptr }); ok {
-				err = fmt.Errorf("the database file is damaged (fault at %x)", fault.Addr())
-				return
-			}
-			panic(p)
-		}
-	}()
-	return run()
+// Tx is a transaction.
+type Tx struct {
+	engine engineTx
+	wrote  bool
 }
 
 // Get is a copy of the value of key in bucket, or nil.
 func (tx *Tx) Get(bucket, key string) []byte {
-	b := tx.bolt.Bucket([]byte(bucket))
-	if b == nil {
+	v := tx.engine.get(bucket, key)
+	if v == nil {
 		return nil
 	}
-	return bytes.Clone(b.Get([]byte(key)))
+	return append([]byte{}, v...)
 }
 
 // Put sets the value of key in bucket.
 func (tx *Tx) Put(bucket, key string, value []byte) error {
-	b, err := tx.bolt.CreateBucketIfNotExists([]byte(bucket))
-	if err != nil {
-		return err
-	}
-	return b.Put([]byte(key), value)
+	tx.wrote = true
+	return tx.engine.put(bucket, key, value)
 }
 
 // Delete removes key from bucket; a missing key is no error.
 func (tx *Tx) Delete(bucket, key string) error {
-	b := tx.bolt.Bucket([]byte(bucket))
-	if b == nil {
-		return nil
+	tx.wrote = true
+	return tx.engine.delete(bucket, key)
+}
+
+// Next is the next number of bucket's own sequence, from 1 on.
+func (tx *Tx) Next(bucket string) (uint64, error) {
+	tx.wrote = true
+	return tx.engine.next(bucket)
+}
+
+// Scan calls fn for the entries of bucket whose keys start with prefix and are
+// not before from, in key order, until fn answers false. value is valid during
+// the call alone, and fn must not write.
+func (tx *Tx) Scan(bucket, prefix, from string, fn func(key string, value []byte) bool) error {
+	return tx.engine.scan(bucket, max(prefix, from), false, func(k string, v []byte) bool {
+		return hasPrefix(k, prefix) && fn(k, v)
+	})
+}
+
+// ScanBack is Scan from the last entry before the key before, or from the
+// prefix's last where that is "", to its first.
+func (tx *Tx) ScanBack(bucket, prefix, before string, fn func(key string, value []byte) bool) error {
+	if before == "" {
+		before = afterPrefix(prefix)
 	}
-	return b.Delete([]byte(key))
+	return tx.engine.scan(bucket, before, true, func(k string, v []byte) bool {
+		return hasPrefix(k, prefix) && fn(k, v)
+	})
 }
 
 // Entry is a key with its value.
@@ -144,14 +145,25 @@ type Entry struct {
 // List copies the entries of bucket whose keys start with prefix, in key
 // order. The copy may be walked while the bucket is written.
 func (tx *Tx) List(bucket, prefix string) []Entry {
-	b := tx.bolt.Bucket([]byte(bucket))
-	if b == nil {
-		return nil
-	}
 	var entries []Entry
-	c := b.Cursor()
-	for k, v := c.Seek([]byte(prefix)); k != nil && bytes.HasPrefix(k, []byte(prefix)); k, v = c.Next() {
-		entries = append(entries, Entry{string(k), bytes.Clone(v)})
-	}
+	_ = tx.Scan(bucket, prefix, "", func(k string, v []byte) bool { // reading a mapped file gives no error
+		entries = append(entries, Entry{k, append([]byte{}, v...)})
+		return true
+	})
 	return entries
+}
+
+func hasPrefix(s, prefix string) bool { return len(s) >= len(prefix) && s[:len(prefix)] == prefix }
+
+// afterPrefix is the least string after all that start with prefix; "" where
+// there is none.
+func afterPrefix(prefix string) string {
+	b := []byte(prefix)
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] < 0xff {
+			b[i]++
+			return string(b[:i+1])
+		}
+	}
+	return ""
 }

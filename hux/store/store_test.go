@@ -15,7 +15,7 @@ var ctx = context.Background()
 
 func open(t *testing.T, path string) *store.DB {
 	t.Helper()
-	db, err := store.Open(path)
+	db, err := store.Open(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestOneProcessAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	db := open(t, path)
 	defer func() { _ = db.Close() }()
-	if _, err := store.Open(path); !errors.Is(err, store.ErrLocked) {
+	if _, err := store.Open(path, 0); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("a second open: %v", err)
 	}
 }
@@ -120,7 +120,7 @@ func TestADamagedFileIsAnErrorNotACrash(t *testing.T) {
 			return os.WriteFile(p, []byte("this is no database, and long enough to look"), 0o600)
 		},
 		"cut short": func(p string) error {
-			db, err := store.Open(p)
+			db, err := store.Open(p, 0)
 			if err != nil {
 				return err
 			}
@@ -131,7 +131,7 @@ func TestADamagedFileIsAnErrorNotACrash(t *testing.T) {
 		if err := damage(path); err != nil {
 			t.Fatal(err)
 		}
-		db, err := store.Open(path)
+		db, err := store.Open(path, 0)
 		if err != nil {
 			continue
 		}

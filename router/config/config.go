@@ -54,6 +54,9 @@ type Config struct {
 	SlotConnections int
 	SlotHealthPath  string
 	SlotHealthEvery time.Duration
+
+	TenantQuota    int64
+	StreamsPerUser int
 }
 
 // Slot is one upstream WebUI. A slot with members belongs to them; one

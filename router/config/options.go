@@ -70,6 +70,9 @@ var Options = []Option{
 	{Key: "slot_connections", Default: "120", Usage: "requests and streams under way at one WebUI at most", set: integer(1, 100_000, func(c *Config) *int { return &c.SlotConnections })},
 	{Key: "slot_health_path", Default: "/health", Usage: "path that tells whether a WebUI is up", set: str(func(c *Config) *string { return &c.SlotHealthPath })},
 	{Key: "slot_health_every", Default: "5s", Usage: "how often that is asked", set: duration(100*time.Millisecond, time.Hour, func(c *Config) *time.Duration { return &c.SlotHealthEvery })},
+
+	{Key: "tenant_quota", Default: "1GiB", Usage: "how much one tenant's records may take", set: size(func(c *Config) *int64 { return &c.TenantQuota })},
+	{Key: "streams_per_user", Default: "32", Usage: "event streams that one user may follow at once", set: integer(1, 1_000_000, func(c *Config) *int { return &c.StreamsPerUser })},
 }
 
 func str(field func(*Config) *string) func(*Config, string) error {

@@ -280,12 +280,12 @@ func (u *WebUI) start(session, text string) (status int, answer map[string]any) 
 	if c.run != nil {
 		return http.StatusConflict, map[string]any{"error": "the session has a turn under way", "active_stream_id": c.run.id}
 	}
-	c.add("user", text, now)
+	message := c.add("user", text, now)
 	c.draft = nil
 	if c.title == untitled {
 		c.title = titleOf(text)
 	}
-	run := u.begin(c, text, now)
+	run := u.begin(c, text, message, now)
 	return http.StatusOK, map[string]any{
 		"stream_id": run.id, "session_id": c.id, "turn_id": run.turn, "pending_started_at": seconds(now), "title": c.title,
 	}

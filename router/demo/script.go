@@ -15,6 +15,7 @@ type run struct {
 	wake              chan struct{}
 	done              bool
 	cancel            context.CancelFunc
+	report            *reporter
 
 	pending  map[string]any // the approval it waits for, or nil
 	decision chan string    // holds one
@@ -26,8 +27,8 @@ const (
 	perStep = 700 * time.Millisecond
 )
 
-// begin starts a turn; the caller holds mu.
-func (u *WebUI) begin(c *conversation, text string, now time.Time) *run {
+// begin starts a turn on a message; the caller holds mu.
+func (u *WebUI) begin(c *conversation, text string, message int, now time.Time) *run {
 	ctx, cancel := context.WithCancel(u.ctx)
 	r := &run{
 		id:      newID(32),
@@ -39,6 +40,9 @@ func (u *WebUI) begin(c *conversation, text string, now time.Time) *run {
 		old.cancel()
 	}
 	c.run = r
+	r.report = u.report(r)
+	r.report.message(message, "user")
+	r.report.tell("run.started", "started", "The agent began to work", nil)
 	u.changes.add(c.id, "turn_started")
 	t := &turn{u: u, run: r, conversation: c, ctx: ctx}
 	u.running.Go(func() {
@@ -171,11 +175,16 @@ func (t *turn) say(text string) error {
 
 // tool pretends to use a tool.
 func (t *turn) tool(name, preview string, args map[string]any, result string) error {
-	id := fmt.Sprintf("call_%d", len(t.tools)+1)
+	id := "call_" + newID(24)
+	evidence := Evidence{"tool_call", id, "gateway"}
+	t.run.report.tell("tool.started", "started", name+" started", map[string]any{"tool": name, "tool_call_id": id}, evidence)
 	t.emit("tool", map[string]any{"event_type": "tool.started", "name": name, "preview": preview, "args": args, "tid": id})
 	if err := t.u.options.Wait(t.ctx, perStep); err != nil {
+		t.run.report.tell("tool.finished", "cancelled", name+" was stopped", map[string]any{"tool": name, "tool_call_id": id}, evidence)
 		return err
 	}
+	t.run.report.tell("tool.finished", "completed", name+" finished",
+		map[string]any{"tool": name, "tool_call_id": id, "duration_ms": perStep.Milliseconds()}, evidence)
 	t.tools = append(t.tools, toolCall{Name: name, Args: args, Preview: preview, Result: result, ID: id})
 	t.emit("tool_complete", map[string]any{
 		"event_type": "tool.completed", "name": name, "preview": result, "args": args,
@@ -211,6 +220,7 @@ func (t *turn) finish(err error) {
 	u.mu.Lock()
 	if t.answer.Len() > 0 || len(t.tools) > 0 {
 		id := c.add("assistant", t.answer.String(), time.Now())
+		t.run.report.message(id, "assistant")
 		for _, tool := range t.tools {
 			tool.Message = id
 			c.tools = append(c.tools, tool)
@@ -224,6 +234,15 @@ func (t *turn) finish(err error) {
 
 	var failed *appError
 	isApp := errors.As(err, &failed)
+	switch {
+	case err == nil:
+		t.run.report.tell("run.finished", "completed", "The agent finished", nil)
+	case isApp:
+		t.run.report.tell("run.finished", "failed", "The agent failed", nil)
+	default:
+		t.run.report.tell("run.finished", "cancelled", "The agent was stopped", nil)
+	}
+	t.run.report.end()
 	switch {
 	case err == nil:
 		t.emit("title", map[string]any{"session_id": c.id, "title": session["title"]})

@@ -28,6 +28,8 @@ type WebUIOptions struct {
 	Header string // names who asks; "" for X-Hux-User. It is believed from any peer
 	Title  string // of the slot, shown on the page; "" for none
 
+	Timeline *Timeline // where the agent reports what it does; nil for nowhere
+
 	// Wait passes the time between two steps of the agent's script; nil for a
 	// timer. Tests give one that returns at once or when they say so. It must
 	// return ctx.Err() once ctx ends.
@@ -176,8 +178,8 @@ var adminRoutes = []string{
 	"POST /api/session/yolo", "POST /api/workspaces/add", "GET /api/approval/inject_test",
 }
 
-// Version is the stand-in's, as its service worker tells it.
-func (u *WebUI) Version() string { return bundle() }
+// WebUIVersion is the stand-in's, as its service worker tells it.
+func WebUIVersion() string { return bundle() }
 
 // ServeHTTP answers for the stand-in.
 func (u *WebUI) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -97,7 +97,7 @@ func newRouter(t testing.TB, change ...func(*identity.Options)) *router {
 func (rt *router) open() {
 	rt.t.Helper()
 	var err error
-	if rt.db, err = store.Open(rt.path); err != nil {
+	if rt.db, err = store.Open(rt.path, 0); err != nil {
 		rt.t.Fatal(err)
 	}
 	rt.registry = prometheus.NewRegistry()

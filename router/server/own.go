@@ -67,10 +67,6 @@ func (s *Server) endSessions(w http.ResponseWriter, r *http.Request, id *identit
 	return nil
 }
 
-func (s *Server) capabilities(w http.ResponseWriter, _ *http.Request, id *identity.Identity) error {
-	return api.JSON(w, http.StatusOK, api.NewCapabilities(s.flags, id.Actor, s.build))
-}
-
 // feature is something that a flag switches on.
 type feature struct {
 	Name        string `json:"name"` // of the flag

@@ -38,15 +38,14 @@ type handler func(w http.ResponseWriter, r *http.Request, id *identity.Identity)
 // is ours and that is not in the map of its site is 404.
 func (s *Server) everywhere(site identity.Site) []route {
 	auth := plain(s.identity.Handler(site))
-	return []route{
+	return append(s.cardRoutes(), []route{
 		{"GET", "/hux/bridge/{file:.*}", public, plain(bridge.Handler())},
 		{"GET", "/hux/auth/{step:.*}", public, auth},
 		{"POST", "/hux/auth/{step:.*}", public, auth},
 		{"GET", "/hux/api/me", signedIn, s.me},
 		{"POST", "/hux/api/sessions/end", human, s.endSessions},
 		{"GET", "/hux/api/status", operator, s.status},
-		{"GET", "/hux/v1/capabilities", signedIn, s.gate("hux.foundation", s.capabilities)},
-	}
+	}...)
 }
 
 // pagesMap are our pages, on the console site.
@@ -54,6 +53,7 @@ func (s *Server) pagesMap() []route {
 	return []route{
 		{"GET", "/hux/api/ui/", signedIn, s.page(bridge.Home)},
 		{"GET", "/hux/api/ui/panel", public, s.page(bridge.Panel)},
+		{"GET", "/hux/api/ui/activity", signedIn, s.page(bridge.Activity)},
 		{"GET", "/hux/api/ui/sign-out", public, s.page(bridge.SignOut)},
 		{"GET", "/hux/api/ui/signed-out", public, s.signedOutPage},
 		{"GET", "/hux/api/ui/status", operator, s.page(bridge.Status)},
@@ -75,13 +75,6 @@ func plain(h http.Handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {
 		h.ServeHTTP(w, r)
 		return nil
-	}
-}
-
-// gate puts a route of /hux/v1 behind its flag.
-func (s *Server) gate(flag string, next handler) handler {
-	return func(w http.ResponseWriter, r *http.Request, id *identity.Identity) error {
-		return api.Gate(s.flags, flag, func(w http.ResponseWriter, r *http.Request) error { return next(w, r, id) })(w, r)
 	}
 }
 
@@ -110,6 +103,9 @@ func (s *Server) newMux(site identity.Site, routes []route) *mux.Router {
 		}
 		slices.Sort(allow)
 		err := router.Handle(p, s.handle(func(w http.ResponseWriter, r *http.Request) error {
+			if ofContract(p) && !s.flags.Enabled("hux.foundation") {
+				return nothing() // whoever asks, and however: it is as if it were not built
+			}
 			m := r.Method
 			if m == http.MethodHead {
 				m = http.MethodGet
@@ -125,19 +121,19 @@ func (s *Server) newMux(site identity.Site, routes []route) *mux.Router {
 			panic(err) // a path in the map is malformed; New runs this in every test
 		}
 	}
-	router.NotFoundHandler = s.handle(func(http.ResponseWriter, *http.Request) error {
-		return hux.Errorf(hux.NotFound, "There is nothing here.")
-	})
+	router.NotFoundHandler = s.handle(func(http.ResponseWriter, *http.Request) error { return nothing() })
 	return router
 }
+
+func nothing() error { return hux.Errorf(hux.NotFound, "There is nothing here.") }
+
+// ofContract reports whether a path is one of the HUX contract's.
+func ofContract(path string) bool { return strings.HasPrefix(path, "/hux/v1/") }
 
 // admit lets a request through to its route's handler, or says why not.
 func (s *Server) admit(site identity.Site, rt route, w http.ResponseWriter, r *http.Request) error {
 	if rt.access == public {
 		return rt.handler(w, r, nil)
-	}
-	if strings.HasPrefix(rt.path, "/hux/v1/") && !s.flags.Enabled("hux.foundation") {
-		return hux.Errorf(hux.NotFound, "There is nothing here.") // even to whoever is not signed in: it is as if it were not built
 	}
 	id, ctx, err := s.identity.Authenticate(r, site)
 	if err != nil {

@@ -25,6 +25,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	id := requestID(r)
 	r = r.WithContext(api.WithRequestID(r.Context(), id))
 	w.Header().Set("HUX-Request-Id", id)
+	if ofContract(r.URL.Path) && s.flags.Enabled("hux.foundation") {
+		w.Header().Set("HUX-Contract", hux.ContractVersion) // on refusals too (contracts 2.1)
+	}
 	rec := &recorder{ResponseWriter: w}
 	rec.hold(r, s.patience)
 	defer rec.release() // after the answer, a panic's too

@@ -4,6 +4,8 @@ package server
 
 import (
 	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +27,12 @@ import (
 	"bstein.dev/hux/bridge"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
+	"bstein.dev/hux/hux/timeline"
 	"bstein.dev/hux/router/config"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/proxy"
@@ -46,11 +54,13 @@ type Server struct {
 	config   *config.Config
 	version  string
 	warnings []string
-	build    api.Build
+	build    hux.Build
 	flags    hux.Flags
 	features []feature // what is switched on
 
 	db        *store.DB
+	stores    *store.Pool
+	cards     []api.Route
 	identity  *identity.Service
 	tenants   *tenant.Service
 	proxy     *proxy.Proxy
@@ -63,6 +73,8 @@ type Server struct {
 	own      map[identity.Site]http.Handler
 	draining atomic.Bool
 	patience patience
+	closing  context.Context // ends when the router shuts down
+	shut     context.CancelFunc
 }
 
 // New opens the state under config.Data and builds every part. It starts
@@ -82,6 +94,7 @@ func New(c *config.Config, o Options) (*Server, error) {
 			s.features = append(s.features, feature{f.Name, f.Description})
 		}
 	}
+	s.closing, s.shut = context.WithCancel(context.Background())
 	for _, name := range s.flags.Unknown {
 		warning := fmt.Sprintf("flag %s is not in the registry and is ignored", name)
 		slog.Warn(warning)
@@ -93,7 +106,7 @@ func New(c *config.Config, o Options) (*Server, error) {
 			return nil, fmt.Errorf("rules_file: %w", err)
 		}
 	}
-	if s.db, err = store.Open(filepath.Join(c.Data, "router.db")); err != nil {
+	if s.db, err = store.Open(filepath.Join(c.Data, "router.db"), 0); err != nil {
 		return nil, err
 	}
 	if err := s.join(); err != nil {
@@ -145,7 +158,40 @@ func (s *Server) join() (err error) {
 	if s.pages, err = bridge.NewPages(pages); err != nil {
 		return fmt.Errorf("pages: %w", err)
 	}
+	if err := s.deal(); err != nil {
+		return err
+	}
 	return nil
+}
+
+// deal makes the cards and gathers their routes.
+func (s *Server) deal() error {
+	c := s.config
+	schemas, err := schema.Load(contract.Schemas)
+	if err != nil {
+		return err
+	}
+	door := api.NewDoor(schemas)
+	s.stores = store.NewPool(store.PoolOptions{Dir: filepath.Join(c.Data, "tenants"), Quota: c.TenantQuota, Prepare: event.Begin})
+	log := event.NewLog(c.StreamsPerUser)
+	keys, cursors := record.NewKeys(derive(c.Key, "idempotency")), api.NewCursors(derive(c.Key, "cursors"))
+	conversations := conversation.New(log, door, keys, cursors, s.flags)
+	foundation := api.Foundation{Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser}
+	s.cards, err = foundation.Routes(slices.Concat(
+		conversations.Routes(),
+		timeline.New(log, conversations, door, keys).Routes(),
+	))
+	return err
+}
+
+// derive makes a key for one purpose out of the router key, so that what is
+// made for one purpose is worth nothing for another.
+func derive(key []byte, purpose string) []byte {
+	derived, err := hkdf.Key(sha256.New, key, nil, "hux "+purpose, 32)
+	if err != nil {
+		panic(err) // 32 bytes are never too many
+	}
+	return derived
 }
 
 // markNonces shows the proxy where a page's nonce goes into each tag of head.
@@ -186,7 +232,7 @@ func (s *Server) mapSites(local http.Handler) {
 }
 
 // Close gives the state back after Run.
-func (s *Server) Close() error { return s.db.Close() }
+func (s *Server) Close() error { return errors.Join(s.stores.Close(), s.db.Close()) }
 
 // Run serves on listener, and operators on the socket in the data directory,
 // until ctx ends; then it tells open streams, lets requests end within the
@@ -201,6 +247,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 			slog.Error("identity stopped", "cause", err)
 		}
 	})
+	wg.Go(func() { s.stores.Run(background) })
 	wg.Go(func() { s.runSelfCheck(background) })
 	stopAdmin, err := s.ServeAdmin()
 	if err != nil {
@@ -236,6 +283,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.draining.Store(true)
+	s.shut()
 	slog.Info("shutting down", "grace", s.config.Grace.String())
 	s.proxy.Drain()
 	graceful, cancel := context.WithTimeout(background, s.config.Grace)

@@ -138,6 +138,16 @@ func (s *Service) ByID(id hux.Tenant) *Tenant {
 	return nil
 }
 
+// SoleMember is the one member of a tenant, or "" where there are several.
+func (s *Service) SoleMember(t *Tenant) hux.User {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if members := s.rows[t.Slot()].Members; len(members) == 1 {
+		return members[0]
+	}
+	return ""
+}
+
 // Claim gives the user's tenant, and at their first sign-in claims a free
 // slot of the pool for them, durably. Without one it is a no_slot error that
 // tells the user what to do.

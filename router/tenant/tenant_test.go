@@ -32,7 +32,7 @@ func pool(n int) []tenant.SlotConfig {
 // router is one start of the service on a data directory that outlives it.
 func router(t *testing.T, path string, slots []tenant.SlotConfig) (*tenant.Service, func()) {
 	t.Helper()
-	db, err := store.Open(path)
+	db, err := store.Open(path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

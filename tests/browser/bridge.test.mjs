@@ -62,7 +62,7 @@ test('the panel says who is signed in and where', async () => {
   await frame.waitForSelector('[data-copy]:has-text("Copied")');
 
   const [opened] = await Promise.all([page.context().waitForEvent('page'), frame.click('text=Open console')]);
-  await opened.waitForSelector('[data-me][aria-busy="false"]');
+  await opened.waitForSelector('[data-me][aria-busy="false"]', { state: 'attached' });
   assert.equal(new URL(opened.url()).origin, hux.console);
   assert.equal(await opened.evaluate(() => window.opener), null);
   await picture(opened, 'console-home');

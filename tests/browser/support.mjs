@@ -73,20 +73,22 @@ export async function signedIn({ hux, browser }, name, options = {}) {
 }
 
 /**
- * Opens the panel with the bridge's button and waits for its facts.
+ * Opens the panel with the bridge's button and waits for one of its tabs.
  *
  * @param {Page} page
  * @param {string} origin  of the console
+ * @param {'Activity' | 'You'} [tab]
  * @returns {Promise<Frame>}
  */
-export async function openPanel(page, origin) {
+export async function openPanel(page, origin, tab = 'You') {
   await page.click('.hux-button');
   const frame = await until(
     () => page.frames().find((f) => f.url() === `${origin}/hux/api/ui/panel`),
     { what: 'the panel is framed' },
   );
-  await frame.waitForSelector('[data-me][aria-busy="false"]');
   await page.waitForSelector('.hux-frame:not(.hux-waiting)');
+  await frame.waitForSelector('[data-me][aria-busy="false"]', { state: 'attached' });
+  if (await frame.isVisible('[data-signed-out]') === false) await frame.click(`[role="tab"]:has-text("${tab}")`);
   return frame;
 }
 

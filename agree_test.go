@@ -1,0 +1,270 @@
+package contract_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	contract "bstein.dev/hux"
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/schema"
+	"bstein.dev/hux/hux/timeline"
+)
+
+// problem is hux.error.v1; the router makes it member by member.
+type problem struct {
+	Schema       string         `json:"schema"`
+	Type         string         `json:"type"`
+	Title        string         `json:"title"`
+	Status       int            `json:"status"`
+	Code         hux.Code       `json:"code"`
+	Detail       string         `json:"detail,omitempty"`
+	RequestID    string         `json:"request_id"`
+	Retryable    bool           `json:"retryable"`
+	RetryAfterMS *int64         `json:"retry_after_ms,omitempty"`
+	Errors       []schema.Fault `json:"errors,omitempty"`
+}
+
+// types are the Go types of the contract's schemas.
+var types = map[string]any{
+	"hux.capabilities.v1":        api.Capabilities{},
+	"hux.conversation.create.v1": conversation.Create{},
+	"hux.conversation.patch.v1":  conversation.Patch{},
+	"hux.conversation.v1":        conversation.Conversation{},
+	"hux.error.v1":               problem{},
+	"hux.event.create.v1":        timeline.Create{},
+	"hux.event.v1":               event.Event{},
+	"hux.manifest.v1":            api.Manifest{},
+}
+
+func schemas(t *testing.T) *schema.Set {
+	t.Helper()
+	set, err := schema.Load(contract.Schemas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func names(set *schema.Set) []string {
+	return slices.DeleteFunc(set.Names(), func(name string) bool { return name == "defs" })
+}
+
+// routes are all of /hux/v1; nobody calls them here.
+func routes(t *testing.T, listed ...string) []api.Route {
+	t.Helper()
+	registry, err := hux.ParseFlagRegistry(contract.Flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := hux.ResolveFlags(registry, listed)
+	log := event.NewLog(1)
+	conversations := conversation.New(log, nil, nil, nil, flags)
+	all, err := api.Foundation{Schemas: schemas(t), Flags: flags, StreamsPerUser: 32}.Routes(
+		slices.Concat(conversations.Routes(), timeline.New(log, conversations, nil, nil).Routes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Each schema has one worked example, which its Go type holds whole: nothing
+// in it is unknown to the type, and nothing gets lost on the way back.
+func TestExamplesAndTypesAgreeWithSchemas(t *testing.T) {
+	set := schemas(t)
+	files, err := fs.Glob(contract.Examples, "examples/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples []string
+	for _, file := range files {
+		examples = append(examples, strings.TrimSuffix(path.Base(file), ".json"))
+	}
+	if slices.Sort(examples); !slices.Equal(examples, names(set)) {
+		t.Errorf("schemas %v, examples %v", names(set), examples)
+	}
+	for _, name := range names(set) {
+		if types[name] == nil {
+			t.Errorf("%s has no Go type", name)
+			continue
+		}
+		text, err := fs.ReadFile(contract.Examples, "examples/"+name+".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := reflect.New(reflect.TypeOf(types[name]))
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(value.Interface()); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		back, err := json.Marshal(value.Interface())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after map[string]any
+		if json.Unmarshal(text, &before) != nil || json.Unmarshal(back, &after) != nil {
+			t.Fatalf("%s: not an object", name)
+		}
+		for member, want := range before {
+			if got := after[member]; !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %s comes back as %v, was %v", name, member, got, want)
+			}
+		}
+		checked, err := schema.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Validate(name, checked); err != nil {
+			t.Errorf("%s: the example breaks its schema: %v", name, err)
+		}
+	}
+}
+
+// A record's Go type has just the members that its schema has: one that the
+// type lacks is only allowed where the router never writes it.
+func TestTypesHaveTheMembersOfTheirSchemas(t *testing.T) {
+	unwritten := map[string][]string{
+		"hux.event.v1": {"updated_at"},
+		"hux.error.v1": {"instance", "current_revision", "allowed"},
+	}
+	set := schemas(t)
+	for _, name := range names(set) {
+		var s struct {
+			Properties map[string]any `json:"properties"`
+			Required   []string       `json:"required"`
+		}
+		if err := json.Unmarshal(set.File(name), &s); err != nil {
+			t.Fatal(err)
+		}
+		has := map[string]bool{}
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(types[name])) {
+			if tag := strings.Split(f.Tag.Get("json"), ",")[0]; tag != "" && len(f.Index) <= 2 && (!f.Anonymous) {
+				has[tag] = true
+			}
+		}
+		for member := range s.Properties {
+			if !has[member] && !slices.Contains(unwritten[name], member) {
+				t.Errorf("%s: the type has no %s", name, member)
+			}
+		}
+		for member := range has {
+			if s.Properties[member] == nil {
+				t.Errorf("%s: the schema has no %s", name, member)
+			}
+		}
+	}
+}
+
+func document(t *testing.T) *openapi3.T {
+	t.Helper()
+	text, err := api.OpenAPI(routes(t), schemas(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader := openapi3.NewLoader() // reads nothing outside the document
+	doc, err := loader.LoadFromData(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(loader.Context); err != nil {
+		t.Fatalf("not a good OpenAPI document: %v", err)
+	}
+	return doc
+}
+
+// The document is OpenAPI 3.1, has every route and no other, and its
+// components accept what the contract's schemas accept.
+func TestOpenAPIDescribesTheRoutes(t *testing.T) {
+	doc := document(t)
+	if !doc.IsOpenAPI31OrLater() {
+		t.Errorf("it is of version %s", doc.OpenAPI)
+	}
+	described := map[string]bool{}
+	for p, item := range doc.Paths.Map() {
+		for method := range item.Operations() {
+			described[method+" "+p] = true
+		}
+	}
+	set := schemas(t)
+	for _, rt := range routes(t) {
+		line := rt.Method + " " + api.Prefix + rt.Path
+		if !described[line] {
+			t.Errorf("%s is not described", line)
+		}
+		delete(described, line)
+		for _, name := range []string{rt.Record, rt.Request} {
+			if name != "" && set.File(name) == nil {
+				t.Errorf("%s names %s, which is no schema", line, name)
+			}
+		}
+		if rt.Summary == "" {
+			t.Errorf("%s does not say what it does", line)
+		}
+		operation := doc.Paths.Value(api.Prefix + rt.Path).GetOperation(rt.Method)
+		if body := operation.RequestBody; (body != nil) != (rt.Request != "") {
+			t.Errorf("%s: has a body is %v", line, body != nil)
+		}
+		if idempotent := operation.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; idempotent != (rt.Method != http.MethodGet) {
+			t.Errorf("%s: takes an Idempotency-Key is %v", line, idempotent)
+		}
+	}
+	for line := range described {
+		t.Errorf("%s is described, and is no route", line)
+	}
+}
+
+func TestOpenAPIComponentsAcceptTheExamples(t *testing.T) {
+	doc := document(t)
+	for _, name := range names(schemas(t)) {
+		text, err := fs.ReadFile(contract.Examples, "examples/"+name+".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var example map[string]any
+		if err := json.Unmarshal(text, &example); err != nil {
+			t.Fatal(err)
+		}
+		if err := doc.ValidateSchemaJSON(doc.Components.Schemas[name].Value, example); err != nil {
+			t.Errorf("%s: the component refuses the example: %v", name, err)
+		}
+		for member := range example {
+			example[member] = []any{map[string]any{}}
+		}
+		if err := doc.ValidateSchemaJSON(doc.Components.Schemas[name].Value, example); err == nil {
+			t.Errorf("%s: the component accepts anything", name)
+		}
+	}
+}
+
+// A flag counts as served when it has routes that are its own.
+func TestServedFlagsHaveRoutes(t *testing.T) {
+	own := map[string]bool{}
+	for _, rt := range routes(t) {
+		if len(rt.Flags) == 1 {
+			own[rt.Flags[0]] = true
+		}
+	}
+	registry, err := hux.ParseFlagRegistry(contract.Flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := api.NewCapabilities(hux.ResolveFlags(registry, []string{"all"}), hux.Actor{}, hux.Build{})
+	for name, s := range served.Flags {
+		if s.Enabled != own[name] {
+			t.Errorf("%s: enabled %v, has routes %v", name, s.Enabled, own[name])
+		}
+	}
+}

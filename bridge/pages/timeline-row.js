@@ -1,0 +1,171 @@
+// The elements of a timeline: an event, and a run with its events.
+
+import { element, timeElement } from './dom.js';
+import { categoryOf, durationText, factsOf, isFailure, kindText, lineOf, reporterText, statusText } from './events.js';
+
+/** @typedef {import('./stream.js').HuxEvent} HuxEvent */
+
+/** One event: a line that opens to what is known of it. */
+export class EventRow {
+  /** @param {HuxEvent} event */
+  constructor(event) {
+    this.event = event;
+    this.category = categoryOf(event.kind);
+    this.failed = isFailure(event);
+    this.under = element('span', { class: 'under' }, event.tombstone ? kindText(event.kind) : under(event));
+    this.head = element(
+      'button',
+      { type: 'button', class: 'line', 'aria-expanded': 'false', 'data-item': '', tabindex: '-1' },
+      element('span', { class: 'dot', 'aria-hidden': 'true' }),
+      element('span', { class: 'what' }, element('span', { class: 'summary' }, lineOf(event)), this.under),
+      timeElement(event.created_at),
+    );
+    this.root = element(
+      'li',
+      { class: 'event', 'data-seq': String(event.seq), 'data-kind': event.kind, 'data-status': event.status ?? '' },
+      this.head,
+    );
+    if (event.tombstone) this.root.dataset.tombstone = '';
+    this.head.addEventListener('click', () => this.open(this.head.getAttribute('aria-expanded') !== 'true'));
+  }
+
+  /** @param {boolean} open */
+  open(open) {
+    this.head.setAttribute('aria-expanded', String(open));
+    const shown = this.root.querySelector('.details');
+    if (!open) shown?.remove();
+    else if (!shown) this.root.append(details(this.event));
+  }
+
+  /** @param {number} ms  since the tool started */
+  took(ms) {
+    if (!this.event.tombstone) this.under.textContent = `${under(this.event)} · ${durationText(ms)}`;
+  }
+}
+
+/** @param {HuxEvent} event */
+function under(event) {
+  const parts = [kindText(event.kind)];
+  if (event.status && !event.kind.endsWith(`.${event.status}`)) parts.push(statusText(event.status).toLowerCase());
+  const count = event.evidence.length;
+  if (count > 0) parts.push(count === 1 ? '1 reference' : `${count} references`);
+  return parts.join(' · ');
+}
+
+/** @param {HuxEvent} event */
+function details(event) {
+  /** @type {[string, Node | string][]} */
+  const facts = [['Event', `${event.seq}, ${event.kind}`], ['Reported by', reporterText(event)]];
+  if (event.tombstone) {
+    facts.push(['Forgotten', new Date(event.tombstone.at).toLocaleString()], ['Reason', kindText(event.tombstone.reason)]);
+  }
+  if (event.run_id) facts.push(['Run', element('code', {}, event.run_id)]);
+  if (event.causes?.length) facts.push(['Because of', event.causes.map((seq) => `event ${seq}`).join(', ')]);
+  facts.push(...factsOf(event));
+  if (event.redaction?.rules?.length) facts.push(['Masked', event.redaction.rules.map(kindText).join(', ')]);
+  const list = element('dl', { class: 'facts' });
+  for (const [name, value] of facts) list.append(element('div', {}, element('dt', {}, name), element('dd', {}, value)));
+  const made = element('div', { class: 'details' }, list);
+  if (event.evidence.length > 0) {
+    made.append(element('p', { class: 'muted' }, 'Evidence'), element('ul', { class: 'evidence' }, ...event.evidence.map((ref) => element(
+      'li',
+      {},
+      `${kindText(ref.kind)}, kept by ${ref.owner}`,
+      element('code', {}, ref.version === undefined ? ref.id : `${ref.id} · ${ref.version}`),
+      ...(ref.hash ? [element('code', {}, ref.hash)] : []),
+    ))));
+  }
+  return made;
+}
+
+/** The events of one run, or those between runs that belong to none. */
+export class RunGroup {
+  /** @param {string | null} run */
+  constructor(run) {
+    this.run = run;
+    /** @type {EventRow[]} */
+    this.rows = [];
+    /** @type {HuxEvent | undefined} */
+    this.started = undefined;
+    /** @type {HuxEvent | undefined} */
+    this.finished = undefined;
+    this.superseded = false; // a later run has started
+    this.list = element('ol', { class: 'events' });
+    this.root = element('li', { class: run === null ? 'loose' : 'run' }, this.list);
+    this.pill = element('span', { class: 'pill' });
+    this.facts = element('span', { class: 'muted' });
+    this.head = element(
+      'button',
+      { type: 'button', class: 'run-head', 'aria-expanded': 'true', 'data-item': '', tabindex: '-1' },
+      element('span', { class: 'mark', 'aria-hidden': 'true' }),
+      element('span', { class: 'run-name' }, 'Run'),
+      this.pill,
+      this.facts,
+    );
+    if (run !== null) this.root.prepend(this.head);
+    this.head.addEventListener('click', () => this.open(!this.isOpen));
+  }
+
+  get isOpen() {
+    return !this.root.classList.contains('closed');
+  }
+
+  /** @param {boolean} open */
+  open(open) {
+    this.root.classList.toggle('closed', !open);
+    this.head.setAttribute('aria-expanded', String(open));
+  }
+
+  get isRunning() {
+    return this.started !== undefined && !this.finished && !this.superseded;
+  }
+
+  /** @param {EventRow} row */
+  add(row) {
+    const { event } = row;
+    this.rows.push(row);
+    this.list.append(row.root);
+    // A run that two have reported is one.
+    if (event.kind === 'run.started') this.started ??= event;
+    if (event.kind === 'run.finished') this.finished ??= event;
+    if (event.kind === 'tool.finished') {
+      const took = event.data?.duration_ms;
+      const call = event.data?.tool_call_id;
+      const start = this.rows.find(({ event: e }) => e.kind === 'tool.started' && call !== undefined && e.data?.tool_call_id === call);
+      if (typeof took === 'number') row.took(took);
+      else if (start) row.took(Date.parse(event.created_at) - Date.parse(start.event.created_at));
+    }
+    this.draw();
+  }
+
+  /** @returns {EventRow | undefined} the oldest, taken out */
+  dropFirst() {
+    const row = this.rows.shift();
+    row?.root.remove();
+    this.draw();
+    return row;
+  }
+
+  /** Writes what may have changed, also with time alone. */
+  draw() {
+    if (this.run === null) return;
+    const first = this.started ?? this.rows[0]?.event;
+    if (!first) return;
+    const state = this.finished ? (this.finished.status ?? 'ended') : this.isRunning ? 'started' : this.started ? 'open' : 'part';
+    const text =
+      state === 'ended' ? 'Ended'
+      : state === 'open' ? 'End not reported'
+      : state === 'part' ? '' // its start is not among what is shown
+      : statusText(state);
+    this.pill.hidden = text === '';
+    if (this.pill.textContent !== text) this.pill.textContent = text;
+    this.pill.dataset.state = state;
+    const count = this.rows.length;
+    const parts = [new Date(first.created_at).toLocaleTimeString(undefined, { timeStyle: 'short' })];
+    const end = this.finished ? Date.parse(this.finished.created_at) : this.isRunning ? Date.now() : NaN;
+    if (this.started && !Number.isNaN(end)) parts.push(durationText(end - Date.parse(this.started.created_at)));
+    parts.push(count === 1 ? '1 event' : `${count} events`);
+    const facts = parts.join(' · ');
+    if (this.facts.textContent !== facts) this.facts.textContent = facts;
+  }
+}

@@ -1,0 +1,33 @@
+package api
+
+import (
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/store"
+)
+
+// Call is a request to /hux/v1 that may be answered: who asks, for whom, and
+// where their tenant's records are. The router makes it from the credential;
+// nothing in it comes from a body.
+type Call struct {
+	Actor   hux.Actor
+	User    hux.User // the person; "" for an agent, which acts for a conversation's owner
+	Surface hux.Surface
+	Session *string // HUX-Session, where the client names one
+	Run     *string // HUX-Run
+	Build   hux.Build
+	DB      *store.Lease
+}
+
+// Tenant is whose records the call is about.
+func (c *Call) Tenant() hux.Tenant { return c.DB.Tenant() }
+
+// Provenance is what a record made by the call says of where it comes from.
+func (c *Call) Provenance() hux.Provenance {
+	return hux.Provenance{
+		Surface: c.Surface, Actor: c.Actor, Time: hux.Now(), SessionID: c.Session, RunID: c.Run, Build: c.Build,
+	}
+}
+
+// Sees reports whether records that belong to owner are the caller's to see: a
+// person's own, and for an agent those of every member of its tenant.
+func (c *Call) Sees(owner hux.User) bool { return c.Actor.Kind == hux.KindAgent || c.User == owner }

@@ -1,0 +1,43 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/schema"
+)
+
+// Door is where request bodies come in: it holds each against its schema.
+type Door struct{ schemas *schema.Set }
+
+// NewDoor makes a Door of the contract's schemas.
+func NewDoor(schemas *schema.Set) *Door { return &Door{schemas} }
+
+// Read reads a request's JSON body, of at most MaxBody bytes, against a schema
+// into a value, and gives it in canonical form besides: the same for bodies
+// that mean the same. Members that the schema does not know are not stored and
+// are named in HUX-Ignored-Fields.
+func (d *Door) Read(w http.ResponseWriter, r *http.Request, name string, into any) (canonical []byte, err error) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" && media != "application/merge-patch+json" {
+		return nil, hux.Errorf(hux.UnsupportedMediaType, "Send a JSON body with Content-Type: application/json.")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return nil, hux.Errorf(hux.TooLarge, "A body may have %d bytes.", MaxBody)
+	}
+	if err != nil {
+		return nil, hux.Errorf(hux.BadRequest, "The body could not be read.").Because(err)
+	}
+	in, err := d.schemas.Decode(name, body)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Ignored) > 0 {
+		w.Header().Set("HUX-Ignored-Fields", strings.Join(in.Ignored, ", "))
+	}
+	return in.Into(into)
+}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/schema"
+)
+
+// Foundation is what /hux/v1 says of itself: capabilities, manifest, the
+// OpenAPI document and the schemas.
+type Foundation struct {
+	Schemas        *schema.Set
+	Flags          hux.Flags
+	Build          hux.Build
+	StreamsPerUser int
+}
+
+// Routes are its own lines of /hux/v1 before those of the cards, all of which
+// it describes.
+func (f Foundation) Routes(cards []Route) ([]Route, error) {
+	var manifest Manifest
+	var openAPI json.RawMessage
+	flags := []string{"hux.foundation"}
+	routes := append([]Route{
+		{
+			Method: "GET", Path: "/capabilities", Summary: "What this router can do for the one who asks",
+			Flags: flags, Anyone: true, Record: "hux.capabilities.v1", Handler: f.capabilities,
+		},
+		{
+			Method: "GET", Path: "/manifest", Summary: "What the contract consists of",
+			Flags: flags, Anyone: true, Record: "hux.manifest.v1",
+			Handler: func(w http.ResponseWriter, _ *http.Request, _ *Call) error { return JSON(w, http.StatusOK, manifest) },
+		},
+		{
+			Method: "GET", Path: "/openapi.json", Summary: "This API as an OpenAPI 3.1 document",
+			Flags: flags, Anyone: true,
+			Handler: func(w http.ResponseWriter, _ *http.Request, _ *Call) error { return JSON(w, http.StatusOK, openAPI) },
+		},
+		{
+			Method: "GET", Path: "/schemas/{name}", Summary: "A schema, byte for byte as the manifest's hash has it",
+			Flags: flags, Anyone: true, Handler: f.schema,
+		},
+	}, cards...)
+	var err error
+	if manifest, err = f.manifest(routes); err != nil {
+		return nil, err
+	}
+	openAPI, err = OpenAPI(routes, f.Schemas)
+	return routes, err
+}
+
+func (f Foundation) capabilities(w http.ResponseWriter, _ *http.Request, c *Call) error {
+	v := NewCapabilities(f.Flags, c.Actor, f.Build)
+	v.Limits["streams_per_user"] = int64(f.StreamsPerUser)
+	return JSON(w, http.StatusOK, v)
+}
+
+// schema answers with a schema's file, whose references to defs.json hold
+// under this path too.
+func (f Foundation) schema(w http.ResponseWriter, r *http.Request, _ *Call) error {
+	file := f.Schemas.File(strings.TrimSuffix(r.PathValue("name"), ".json"))
+	if file == nil {
+		return hux.Errorf(hux.NotFound, "There is no such schema; the manifest lists those there are.")
+	}
+	write(w, http.StatusOK, "application/schema+json", file)
+	return nil
+}
+
+// Manifest is hux.manifest.v1: what the contract consists of, so that a
+// consumer can tell whether its copy is the same.
+type Manifest struct {
+	Schema          string           `json:"schema"`
+	ContractVersion string           `json:"contract_version"`
+	Records         []ManifestRecord `json:"records"`
+	Routes          []ManifestRoute  `json:"routes"`
+	Rules           ManifestRules    `json:"rules"`
+	ModesCatalog    []ManifestMode   `json:"modes_catalog"`
+	GeneratedAt     hux.Time         `json:"generated_at"`
+}
+
+// ManifestRecord names a schema, of a record or of a request's body.
+type ManifestRecord struct {
+	Schema  string `json:"schema"`
+	SHA256  string `json:"json_schema_sha256"` // of the file that GET /schemas/{name} gives
+	Mutable bool   `json:"mutable"`            // has revisions
+}
+
+// ManifestRoute is a route under one of the flags that serve it.
+type ManifestRoute struct {
+	Method string  `json:"method"`
+	Path   string  `json:"path"`
+	Flag   string  `json:"flag"`
+	Record *string `json:"record"` // null where it answers with other JSON
+}
+
+// ManifestRules names the test vectors of what no schema can say.
+type ManifestRules struct {
+	VectorsSHA256 *string `json:"vectors_sha256"` // null while there are none
+}
+
+// ManifestMode is a mode with the route it takes unless it is told otherwise.
+type ManifestMode struct {
+	Mode         string `json:"mode"`
+	DefaultRoute string `json:"default_route"`
+	InSwitchyard bool   `json:"in_switchyard"`
+}
+
+func (f Foundation) manifest(routes []Route) (Manifest, error) {
+	m := Manifest{
+		Schema: "hux.manifest.v1", ContractVersion: hux.ContractVersion, GeneratedAt: hux.Now(),
+		Records: []ManifestRecord{}, Routes: []ManifestRoute{}, ModesCatalog: []ManifestMode{},
+	}
+	for _, name := range f.Schemas.Names() {
+		if name == "defs" {
+			continue // no record of its own
+		}
+		sum := sha256.Sum256(f.Schemas.File(name))
+		mutable, err := hasRevisions(f.Schemas, name)
+		if err != nil {
+			return m, err
+		}
+		m.Records = append(m.Records, ManifestRecord{name, hex.EncodeToString(sum[:]), mutable})
+	}
+	for _, rt := range routes {
+		for _, flag := range rt.Flags {
+			line := ManifestRoute{Method: rt.Method, Path: Prefix + rt.Path, Flag: flag}
+			if rt.Record != "" {
+				line.Record = &rt.Record
+			}
+			m.Routes = append(m.Routes, line)
+		}
+	}
+	return m, nil
+}
+
+// hasRevisions reports whether records of a schema change, and so have ETags.
+func hasRevisions(schemas *schema.Set, name string) (bool, error) {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(schemas.File(name), &s); err != nil {
+		return false, fmt.Errorf("schema %s: %w", name, err)
+	}
+	return s.Properties["revision"] != nil, nil
+}

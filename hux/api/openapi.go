@@ -1,0 +1,310 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/schema"
+)
+
+type object = map[string]any
+
+// OpenAPI describes routes as an OpenAPI 3.1 document that refers to nothing
+// outside itself: the contract's schemas are its components.
+func OpenAPI(routes []Route, schemas *schema.Set) (json.RawMessage, error) {
+	d := describer{schemas: schemas, components: object{}}
+	if err := d.addSchemas(); err != nil {
+		return nil, err
+	}
+	paths := object{}
+	for _, rt := range routes {
+		item, ok := paths[Prefix+rt.Path].(object)
+		if !ok {
+			item = object{}
+			paths[Prefix+rt.Path] = item
+		}
+		operation, err := d.operation(rt)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", rt.Method, rt.Path, err)
+		}
+		item[strings.ToLower(rt.Method)] = operation
+	}
+	return json.Marshal(object{
+		"openapi":           "3.1.0",
+		"jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
+		"info": object{
+			"title": "HUX", "version": hux.ContractVersion,
+			"description": "What an assistant's people, agents and surfaces share. A route is served while one of the flags in its x-hux-flags is on; GET " + Prefix + "/capabilities says which are.",
+		},
+		"servers":  []any{object{"url": "/"}},
+		"security": []any{object{"bearer": []any{}}, object{"session": []any{}}},
+		"paths":    paths,
+		"components": object{
+			"schemas": d.components,
+			"responses": object{"problem": object{
+				"description": "Why not: the code says it for programs, the detail for people.",
+				"headers":     headersOf("HUX-Contract", "HUX-Request-Id", "Retry-After", "ETag"),
+				"content":     object{"application/problem+json": object{"schema": Component("hux.error.v1")}},
+			}},
+			"securitySchemes": object{
+				"bearer":  object{"type": "http", "scheme": "bearer", "description": "A token of the sign-in provider, or an agent's credential."},
+				"session": object{"type": "apiKey", "in": "cookie", "name": "__Host-hux_console", "description": "A browser that signed in; unsafe methods need the site's own Origin."},
+			},
+		},
+	})
+}
+
+type describer struct {
+	schemas    *schema.Set
+	components object
+}
+
+// Component refers to a schema of the document: one of the contract's, or a
+// definition that they share.
+func Component(name string) map[string]any { return object{"$ref": "#/components/schemas/" + name} }
+
+// addSchemas makes components of the contract's schemas and of what they
+// share.
+func (d *describer) addSchemas() error {
+	for _, name := range d.schemas.Names() {
+		var doc object
+		if err := json.Unmarshal(d.schemas.File(name), &doc); err != nil {
+			return fmt.Errorf("schema %s: %w", name, err)
+		}
+		shared, _ := doc["$defs"].(object)
+		if name == "defs" {
+			for def, s := range shared {
+				d.components[def] = inside(s)
+			}
+			continue
+		}
+		if shared != nil {
+			return fmt.Errorf("schema %s has definitions of its own; they belong into defs", name)
+		}
+		delete(doc, "$schema")
+		delete(doc, "$id")
+		d.components[name] = inside(doc)
+	}
+	return nil
+}
+
+// inside turns references between the schemas' files into references between
+// components.
+func inside(v any) any {
+	switch v := v.(type) {
+	case object:
+		for name, member := range v {
+			if ref, ok := member.(string); ok && name == "$ref" {
+				_, def, _ := strings.Cut(ref, "#/$defs/")
+				v[name] = Component(def)["$ref"]
+			} else {
+				v[name] = inside(member)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = inside(v[i])
+		}
+	}
+	return v
+}
+
+func (d *describer) operation(rt Route) (object, error) {
+	for _, name := range []string{rt.Record, rt.Request} {
+		if name != "" && d.components[name] == nil {
+			return nil, fmt.Errorf("there is no schema %s", name)
+		}
+	}
+	parameters, err := parametersOf(rt)
+	if err != nil {
+		return nil, err
+	}
+	responses, err := d.responses(rt)
+	if err != nil {
+		return nil, err
+	}
+	segments := strings.FieldsFunc(rt.Path, func(r rune) bool { return strings.ContainsRune("/{}.", r) })
+	o := object{
+		"operationId": strings.ToLower(rt.Method) + "_" + strings.Join(segments, "_"),
+		"summary":     rt.Summary,
+		"tags":        []any{segments[0]},
+		"parameters":  parameters,
+		"responses":   responses,
+		"x-hux-flags": rt.Flags,
+	}
+	if rt.Kinds != nil {
+		o["x-hux-actors"] = rt.Kinds
+	}
+	if rt.Request != "" {
+		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": Component(rt.Request)}}}
+	}
+	return o, nil
+}
+
+func (d *describer) responses(rt Route) (object, error) {
+	responses := object{}
+	names := append([]string{"HUX-Contract", "HUX-Request-Id"}, rt.Headers...)
+	if rt.Request != "" {
+		names = append(names, "HUX-Ignored-Fields")
+	}
+	if rt.writes() {
+		names = append(names, "Idempotency-Replayed")
+	}
+	if rt.Record != "" && rt.Answer == One {
+		mutable, err := hasRevisions(d.schemas, rt.Record)
+		if err != nil {
+			return nil, err
+		}
+		if mutable {
+			names = append(names, "ETag")
+		}
+	}
+	for _, name := range names {
+		if headers[name] == "" {
+			return nil, fmt.Errorf("the header %s is not described", name)
+		}
+	}
+	statuses := rt.Status
+	if statuses == nil {
+		statuses = []int{http.StatusOK}
+	}
+	for _, status := range statuses {
+		response := object{"description": http.StatusText(status), "headers": headersOf(names...)}
+		if status != http.StatusNoContent {
+			response["content"] = d.content(rt)
+		}
+		responses[strconv.Itoa(status)] = response
+	}
+	for _, status := range rt.refusals() {
+		responses[strconv.Itoa(status)] = object{"$ref": "#/components/responses/problem"}
+	}
+	responses["default"] = object{"$ref": "#/components/responses/problem"}
+	return responses, nil
+}
+
+// refusals are the statuses that the route's own form brings with it; others
+// are any route's.
+func (rt Route) refusals() []int {
+	statuses := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}
+	if rt.Query != nil || rt.writes() || rt.Answer == Stream {
+		statuses = append(statuses, http.StatusBadRequest)
+	}
+	if rt.writes() {
+		statuses = append(statuses, http.StatusConflict, http.StatusGone)
+	}
+	if rt.Request != "" {
+		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
+	}
+	if rt.IfMatch {
+		statuses = append(statuses, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
+	}
+	if rt.Answer == Stream {
+		statuses = append(statuses, http.StatusTooManyRequests)
+	}
+	return statuses
+}
+
+func (d *describer) content(rt Route) object {
+	if rt.Answer == Stream {
+		return object{"text/event-stream": object{"schema": object{
+			"type": "string",
+			"description": "Server-sent events. A frame without a name has a record in its data, on one line, and the record's number as its id: " + rt.Record +
+				". The frames hux.hello, hux.reset and hux.closing have names and no id. Comments keep the connection alive.",
+			"contentMediaType": "text/event-stream",
+		}}}
+	}
+	if rt.Record == "" {
+		return object{"application/json": object{"schema": object{"type": "object"}}}
+	}
+	s := Component(rt.Record)
+	if rt.Answer == Page {
+		properties := object{
+			"items": object{"type": "array", "items": s},
+			"next":  object{"type": []any{"string", "null"}, "description": "Where the next page begins; null at the end."},
+		}
+		for name, member := range rt.Besides {
+			properties[name] = member
+		}
+		s = object{"type": "object", "properties": properties, "required": []any{"items", "next"}}
+	}
+	return object{"application/json": object{"schema": s}}
+}
+
+// headers says what each header of an answer is.
+var headers = map[string]string{
+	"ETag":                 "The record and its revision, for If-Match.",
+	"HUX-Contract":         "The version of the contract.",
+	"HUX-Epoch":            "The run of the conversation's numbers; another one means that they start over.",
+	"HUX-Head-Seq":         "The number of the conversation's last event.",
+	"HUX-Ignored-Fields":   "Members of the body that are not known and were not stored.",
+	"HUX-Replay-After":     "The number before that of the first event to come.",
+	"HUX-Request-Id":       "Names the request in the log.",
+	"Idempotency-Replayed": "true: an earlier request with the same key did this.",
+	"Retry-After":          "Seconds after which trying again may help.",
+}
+
+func headersOf(names ...string) object {
+	o := object{}
+	for _, name := range names {
+		o[name] = object{"description": headers[name], "schema": object{"type": "string"}}
+	}
+	return o
+}
+
+// queryParameters says what each name in a query is.
+var queryParameters = map[string]object{
+	"after_seq":  {"description": "Events after this number.", "schema": Component("count")},
+	"cursor":     {"description": "The next of an earlier page.", "schema": object{"type": "string"}},
+	"epoch":      {"description": "The epoch that after_seq is of; from another one the numbers start over.", "schema": object{"type": "string"}},
+	"limit":      {"description": "How many at most; more than 200 are 200.", "schema": object{"type": "integer", "minimum": 1, "default": defaultLimit}},
+	"project_id": {"description": "Only those of this project.", "schema": Component("project_id")},
+	"state":      {"description": "Only those in this state.", "schema": object{"type": "string"}},
+	"tag":        {"description": "Only those with this tag.", "schema": object{"type": "string"}},
+}
+
+// pathParameters says what a variable is by the segment before it.
+var pathParameters = map[string]object{
+	"conversations/{id}": Component("conversation_id"),
+	"schemas/{name}":     {"type": "string", "pattern": `^[a-z_.0-9]{1,100}$`},
+}
+
+var variable = regexp.MustCompile(`[a-z_]+/\{([a-z_]+)\}`)
+
+func parametersOf(rt Route) ([]any, error) {
+	parameters := []any{}
+	for _, m := range variable.FindAllStringSubmatch(rt.Path, -1) {
+		if pathParameters[m[0]] == nil {
+			return nil, fmt.Errorf("the variable of %s is not described", m[0])
+		}
+		parameters = append(parameters, object{"name": m[1], "in": "path", "required": true, "schema": pathParameters[m[0]]})
+	}
+	for _, name := range rt.Query {
+		p := queryParameters[name]
+		if p == nil {
+			return nil, fmt.Errorf("the query's %s is not described", name)
+		}
+		parameters = append(parameters, object{"name": name, "in": "query", "description": p["description"], "schema": p["schema"]})
+	}
+	header := func(name, description string, required bool, s object) {
+		parameters = append(parameters, object{"name": name, "in": "header", "description": description, "required": required, "schema": s})
+	}
+	header("HUX-Request-Id", "Names the request in the log and in its answer.", false, object{"type": "string", "pattern": "^[!-~]{1,64}$"})
+	if rt.writes() {
+		header("Idempotency-Key", "Makes a retry do nothing twice; agents and workers must send it.", false, object{"type": "string", "pattern": "^[!-~]{1,255}$"})
+		header("HUX-Surface", "Where it happens, if the credential is of several surfaces.", false, Component("surface"))
+		header("HUX-Session", "The session it belongs to, for its provenance.", false, Component("foreign_id"))
+		header("HUX-Run", "The run it belongs to, for its provenance.", false, Component("foreign_id"))
+	}
+	if rt.IfMatch {
+		header("If-Match", "The ETag of the record that the change was made for.", true, object{"type": "string"})
+	}
+	if rt.Answer == Stream {
+		header("Last-Event-ID", "The number of the last event seen; wins over after_seq.", false, Component("count"))
+	}
+	return parameters, nil
+}

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"bstein.dev/hux/hux"
+)
+
+// ETag is the strong entity tag of a record's revision (contracts 2.2).
+func ETag(id string, revision int) string { return `"` + id + ":" + strconv.Itoa(revision) + `"` }
+
+// Precondition is what If-Match asks for: a revision of a record, or just that
+// there is one.
+type Precondition struct {
+	any bool
+	tag string // without quotes
+}
+
+// IfMatch reads the If-Match header. A missing one is precondition_required, a
+// malformed one bad_precondition. A weak prefix, and the suffix that a
+// compressing proxy adds, are taken off: the tag names a revision, not bytes.
+// "*" is taken only where anyRevision allows it.
+func IfMatch(r *http.Request, anyRevision bool) (Precondition, error) {
+	values := r.Header["If-Match"]
+	if len(values) == 0 {
+		return Precondition{}, hux.Errorf(hux.PreconditionRequired, "Send the record's ETag as If-Match, so that nobody's change is lost.")
+	}
+	v := strings.TrimSpace(values[0])
+	if v == "*" && anyRevision && len(values) == 1 {
+		return Precondition{any: true}, nil
+	}
+	v = strings.TrimPrefix(v, "W/")
+	tag, ok := strings.CutPrefix(v, `"`)
+	tag, ok2 := strings.CutSuffix(tag, `"`)
+	for _, suffix := range []string{"-gzip", "-br", "-zstd", ";gzip"} {
+		tag = strings.TrimSuffix(tag, suffix)
+	}
+	id, revision, ok3 := strings.Cut(tag, ":")
+	if _, err := strconv.ParseUint(revision, 10, 31); !ok || !ok2 || !ok3 || id == "" || err != nil || len(values) > 1 {
+		return Precondition{}, hux.Errorf(hux.BadPrecondition, `If-Match must be an ETag as it was given, such as "cnv_…:3".`)
+	}
+	return Precondition{tag: tag}, nil
+}
+
+// Check holds a precondition against a record as it is: nil, or
+// precondition_failed with the revision there is.
+func (p Precondition) Check(id string, revision int) error {
+	if p.any || `"`+p.tag+`"` == ETag(id, revision) {
+		return nil
+	}
+	e := hux.Errorf(hux.PreconditionFailed, "The record was changed meanwhile; look at it again.")
+	e.Members = map[string]any{"current_revision": revision}
+	e.ETag = ETag(id, revision)
+	return e
+}
+
+// NotModified reports whether If-None-Match names the record's revision.
+func NotModified(r *http.Request, id string, revision int) bool {
+	for _, v := range r.Header["If-None-Match"] {
+		for tag := range strings.SplitSeq(v, ",") {
+			if tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/"); tag == ETag(id, revision) {
+				return true
+			}
+		}
+	}
+	return false
+}

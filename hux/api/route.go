@@ -1,0 +1,46 @@
+package api
+
+import (
+	"net/http"
+
+	"bstein.dev/hux/hux"
+)
+
+// Prefix is where the routes stand.
+const Prefix = "/hux/v1"
+
+// Route is one line of /hux/v1: what the map of URLs, the manifest and the
+// OpenAPI document are made from.
+type Route struct {
+	Method  string
+	Path    string     // below Prefix, such as /conversations/{id}
+	Summary string     // what it does, in one line
+	Flags   []string   // any of them serves it
+	Kinds   []hux.Kind // who may call it; nil for everybody
+	Anyone  bool       // needs no tenant: whoever is signed in may call it, and Call.DB is nil
+
+	Query   []string // the names it takes in the query, each of queryParameters
+	Request string   // schema of its body, "" for none
+	IfMatch bool     // it changes a record, and needs the ETag of the one it was made for
+
+	Status  []int          // of success; 200 alone where there are none
+	Record  string         // schema of what it answers with, "" for any JSON
+	Answer  Answer         // in which form it answers with it
+	Besides map[string]any // members of a page beside items and next, each with its JSON Schema
+	Headers []string       // of its answers besides those of every answer, each of headers
+
+	Handler func(w http.ResponseWriter, r *http.Request, c *Call) error
+}
+
+// Answer is the form in which a route answers with its record.
+type Answer int
+
+// The forms of an answer.
+const (
+	One    Answer = iota // the record itself
+	Page                 // {items, next}
+	Stream               // text/event-stream, a record in the data of each frame
+)
+
+// writes reports whether the route takes an Idempotency-Key.
+func (rt Route) writes() bool { return rt.Method != http.MethodGet }

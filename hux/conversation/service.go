@@ -1,0 +1,310 @@
+package conversation
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/schema"
+	"bstein.dev/hux/hux/store"
+)
+
+// Service keeps conversations.
+type Service struct {
+	records *record.Collection[Conversation]
+	keys    *record.Keys
+	cursors *api.Cursors
+	door    *api.Door
+	flags   hux.Flags
+}
+
+// New makes a Service.
+func New(log *event.Log, door *api.Door, keys *record.Keys, cursors *api.Cursors, flags hux.Flags) *Service {
+	return &Service{
+		records: record.New(record.Spec[Conversation]{
+			Name:   Schema,
+			Prefix: "cnv",
+			Meta:   func(c *Conversation) *hux.Meta { return &c.Meta },
+			State:  func(c *Conversation) *string { return &c.State },
+			Moves:  moves,
+			Fill:   fill,
+		}, log),
+		door: door, keys: keys, cursors: cursors, flags: flags,
+	}
+}
+
+const refsBucket = "external_refs" // hash of system and id → conversation id
+
+// Load gives a conversation that the caller may see.
+func (s *Service) Load(tx *store.Tx, call *api.Call, id string) (*Conversation, error) {
+	return s.records.Load(tx, call, id)
+}
+
+// Routes are the conversation's lines of /hux/v1.
+func (s *Service) Routes() []api.Route {
+	scoped := []string{"hux.activity_timeline", "hux.memory_control", "hux.projects", "hux.artifacts", "hux.autonomy", "hux.friendly_modes", "hux.research", "hux.privacy"}
+	return []api.Route{
+		{
+			Method: "GET", Path: "/conversations", Summary: "The caller's conversations, newest first",
+			Flags: scoped, Query: slices.Concat([]string{"cursor", "limit"}, filters), Record: Schema, Answer: api.Page, Handler: s.list,
+		},
+		{
+			Method: "POST", Path: "/conversations", Summary: "Opens a conversation; with an external_ref gives the one that has it",
+			Flags: scoped, Request: "hux.conversation.create.v1", Status: []int{http.StatusOK, http.StatusCreated}, Record: Schema, Handler: s.create,
+		},
+		{Method: "GET", Path: "/conversations/{id}", Summary: "A conversation", Flags: scoped, Record: Schema, Handler: s.get},
+		{
+			Method: "PATCH", Path: "/conversations/{id}", Summary: "Changes what a person may change, as a merge patch (RFC 7396)",
+			Flags: scoped, Request: "hux.conversation.patch.v1", IfMatch: true, Record: Schema, Handler: s.patch,
+		},
+	}
+}
+
+// filters are what a list can be asked for.
+var filters = []string{"state", "project_id", "tag"}
+
+func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	l, err := s.cursors.List(r, call.Tenant(), slices.Clone(filters)...)
+	if err != nil {
+		return err
+	}
+	var page record.Page[*Conversation]
+	err = call.DB.View(r.Context(), func(tx *store.Tx) (err error) {
+		page.Items, page.Next, err = s.records.List(tx, call, l, func(c *Conversation) bool { return matches(c, l.Filters) })
+		for _, c := range page.Items {
+			if err == nil {
+				err = fill(tx, c)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return api.JSON(w, http.StatusOK, page)
+}
+
+func matches(c *Conversation, filters map[string]string) bool {
+	for name, want := range filters {
+		switch name {
+		case "state":
+			if c.State != want {
+				return false
+			}
+		case "project_id":
+			if c.ProjectID == nil || *c.ProjectID != want {
+				return false
+			}
+		case "tag":
+			found := false
+			for _, t := range c.Tags {
+				found = found || t == want
+			}
+			if !found {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fill reads the members that move without a revision.
+func fill(tx *store.Tx, c *Conversation) error {
+	c.LastActivityAt = c.UpdatedAt
+	head, err := event.Head(tx, c.ID)
+	if err != nil || head == 0 {
+		return err
+	}
+	c.HeadSeq = head
+	var last struct {
+		CreatedAt time.Time `json:"created_at"`
+	}
+	if err := json.Unmarshal(event.Get(tx, c.ID, head), &last); err != nil {
+		return err
+	}
+	if last.CreatedAt.After(c.UpdatedAt.Time) {
+		c.LastActivityAt = hux.Time{Time: last.CreatedAt}
+	}
+	return nil
+}
+
+func (s *Service) get(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	var c *Conversation
+	err := call.DB.View(r.Context(), func(tx *store.Tx) (err error) {
+		if c, err = s.records.Load(tx, call, r.PathValue("id")); err != nil {
+			return err
+		}
+		return fill(tx, c)
+	})
+	if err != nil {
+		return err
+	}
+	return s.records.Answer(w, r, c, true)
+}
+
+// Create is hux.conversation.create.v1.
+type Create struct {
+	Title       string   `json:"title"`
+	ProjectID   *string  `json:"project_id"`
+	Tags        []string `json:"tags"`
+	Pinned      bool     `json:"pinned"`
+	ExternalRef *struct {
+		System string `json:"system"`
+		ID     string `json:"id"`
+	} `json:"external_ref"`
+}
+
+// create makes a conversation; with an external reference it gives the one
+// that there is.
+func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	var in Create
+	canonical, err := s.door.Read(w, r, "hux.conversation.create.v1", &in)
+	if err != nil {
+		return err
+	}
+	key, err := s.keys.Of(r, call, canonical)
+	if err != nil {
+		return err
+	}
+	if err := s.checkProjects(in.ProjectID, in.Tags); err != nil {
+		return err
+	}
+	if in.Title == "" {
+		in.Title = "New conversation"
+	}
+	in.Title = nameOf(in.Title)
+	ref := ""
+	if in.ExternalRef != nil {
+		ref = s.keys.Hash("external_ref", in.ExternalRef.System, in.ExternalRef.ID)
+	}
+	return s.records.Write(w, r, call, key, func(tx *store.Tx) (*Conversation, int, []*event.Event, error) {
+		if ref != "" {
+			if id := tx.Get(refsBucket, ref); id != nil {
+				c, err := s.records.Load(tx, call, string(id))
+				return c, http.StatusOK, nil, err
+			}
+		}
+		if call.User == "" {
+			return nil, 0, nil, hux.Errorf(hux.HumanRequired, "This slot has several members: one of them must open the conversation.")
+		}
+		if err := knownProject(tx, in.ProjectID); err != nil {
+			return nil, 0, nil, err
+		}
+		c, err := s.records.Create(tx, call, call.User, func(m hux.Meta) *Conversation {
+			c := &Conversation{
+				Meta: m, Title: in.Title, ProjectID: in.ProjectID, Tags: append([]string{}, in.Tags...), Pinned: in.Pinned,
+				State: Active, Branch: Branch{RootID: m.ID}, Mode: Mode{Mode: "thoughtful"},
+				Memory: Memory{Read: true, Write: true}, ExternalRefs: []ExternalRef{}, LastActivityAt: m.CreatedAt,
+			}
+			if ref != "" {
+				c.ExternalRefs = append(c.ExternalRefs, ExternalRef{in.ExternalRef.System, ref})
+			}
+			return c
+		})
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		if ref != "" {
+			if err := tx.Put(refsBucket, ref, []byte(c.ID)); err != nil {
+				return nil, 0, nil, err
+			}
+		}
+		return c, http.StatusCreated, nil, nil
+	})
+}
+
+// nameOf is a name as it is kept: in NFC, without secrets, and of no more
+// characters than a name may have, which a mask could bring it to.
+func nameOf(s string) string {
+	s, _ = redact.MaskText(norm.NFC.String(s))
+	if runes := []rune(s); len(runes) > schema.MaxName {
+		return string(runes[:schema.MaxName])
+	}
+	return s
+}
+
+// knownProject says whether a project that a body names is one of the tenant's.
+func knownProject(tx *store.Tx, id *string) error {
+	if id != nil && tx.Get("hux.project.v1", *id) == nil {
+		return hux.Errorf(hux.UnknownReference, "There is no such project.")
+	}
+	return nil
+}
+
+func (s *Service) checkProjects(projectID *string, tags []string) error {
+	if (projectID != nil || tags != nil) && !s.flags.Enabled("hux.projects") {
+		return hux.Errorf(hux.FeatureDisabled, "Projects and tags need hux.projects, which is not switched on.")
+	}
+	return nil
+}
+
+// Patch is hux.conversation.patch.v1, a merge patch (RFC 7396).
+type Patch struct {
+	Title     *string         `json:"title"`
+	Pinned    *bool           `json:"pinned"`
+	State     *string         `json:"state"`
+	ProjectID json.RawMessage `json:"project_id"` // null takes it out of its project
+	Tags      []string        `json:"tags"`
+}
+
+func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	precondition, err := api.IfMatch(r, false)
+	if err != nil {
+		return err
+	}
+	var in Patch
+	canonical, err := s.door.Read(w, r, "hux.conversation.patch.v1", &in)
+	if err != nil {
+		return err
+	}
+	key, err := s.keys.Of(r, call, canonical)
+	if err != nil {
+		return err
+	}
+	var project *string
+	if in.ProjectID != nil {
+		if err := json.Unmarshal(in.ProjectID, &project); err != nil {
+			return err
+		}
+	}
+	if in.ProjectID != nil || in.Tags != nil {
+		if err := s.checkProjects(new(string), in.Tags); err != nil {
+			return err
+		}
+	}
+	return s.records.Write(w, r, call, key, func(tx *store.Tx) (*Conversation, int, []*event.Event, error) {
+		c, err := s.records.Change(tx, call, r.PathValue("id"), &precondition, func(c *Conversation) error {
+			if c.State == Forgotten {
+				return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
+			}
+			if err := knownProject(tx, project); err != nil {
+				return err
+			}
+			if in.Title != nil {
+				c.Title = nameOf(*in.Title)
+			}
+			if in.Pinned != nil {
+				c.Pinned = *in.Pinned
+			}
+			if in.State != nil {
+				c.State = *in.State
+			}
+			if in.ProjectID != nil {
+				c.ProjectID = project
+			}
+			if in.Tags != nil {
+				c.Tags = in.Tags
+			}
+			return nil
+		})
+		return c, http.StatusOK, nil, err
+	})
+}

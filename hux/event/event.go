@@ -1,0 +1,158 @@
+// Package event keeps what happened in a conversation: a durable log whose
+// events are numbered from 1 without a gap, and readers that follow it. A
+// reader owns a cursor and nothing else, so it can neither miss an event nor
+// see one twice, and a slow one costs the others nothing.
+package event
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/store"
+)
+
+// Event is hux.event.v1.
+type Event struct {
+	Schema         string            `json:"schema"`
+	ID             string            `json:"id"`
+	ConversationID string            `json:"conversation_id"`
+	Seq            uint64            `json:"seq"`
+	Kind           string            `json:"kind"`
+	Status         *string           `json:"status"`
+	Summary        string            `json:"summary"`
+	Evidence       []hux.EvidenceRef `json:"evidence"`
+	Data           json.RawMessage   `json:"data,omitempty"`
+	RunID          string            `json:"run_id,omitempty"`
+	Causes         []uint64          `json:"causes,omitempty"`
+	Reporter       string            `json:"reported_by,omitempty"` // "page": what a person's page saw, never evidence
+	Sensitivity    string            `json:"sensitivity"`
+	Redaction      hux.Redaction     `json:"redaction"`
+	Tombstone      *Tombstone        `json:"tombstone"`
+	CreatedAt      hux.Time          `json:"created_at"`
+	Provenance     hux.Provenance    `json:"provenance"`
+}
+
+// Tombstone stands where an event's content was.
+type Tombstone struct {
+	At     hux.Time `json:"at"`
+	Reason string   `json:"reason"`
+}
+
+// Schema is the name of the record.
+const Schema = "hux.event.v1"
+
+const bucket = "events" // conversation id and 8 bytes of seq → event as JSON
+
+func key(conversation string, seq uint64) string {
+	return string(binary.BigEndian.AppendUint64([]byte(conversation), seq))
+}
+
+func seqOf(key string) uint64 { return binary.BigEndian.Uint64([]byte(key[len(key)-8:])) }
+
+// Head is the number of a conversation's last event, 0 where there is none.
+func Head(tx *store.Tx, conversation string) (head uint64, err error) {
+	err = tx.ScanBack(bucket, conversation, "", func(k string, _ []byte) bool {
+		head = seqOf(k)
+		return false
+	})
+	return head, err
+}
+
+// Append gives e the conversation's next number and writes it. Call
+// Log.Committed once the transaction is durable.
+func Append(tx *store.Tx, e *Event) error {
+	head, err := Head(tx, e.ConversationID)
+	if err != nil {
+		return err
+	}
+	for _, c := range e.Causes {
+		if c == 0 || c > head {
+			return hux.Errorf("unknown_reference", "An event's causes are events before it.")
+		}
+	}
+	e.Schema, e.Seq = Schema, head+1
+	if e.ID == "" {
+		e.ID = hux.NewID("evt")
+	}
+	if e.Evidence == nil {
+		e.Evidence = []hux.EvidenceRef{}
+	}
+	value, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return tx.Put(bucket, key(e.ConversationID, e.Seq), value)
+}
+
+// Get is one event as JSON, or nil.
+func Get(tx *store.Tx, conversation string, seq uint64) []byte {
+	return tx.Get(bucket, key(conversation, seq))
+}
+
+// page is a run of consecutive events.
+type page struct {
+	first  uint64
+	events [][]byte // as JSON, on one line each
+	head   uint64   // of the conversation when it was read
+}
+
+// readPage reads up to limit events after a number.
+func readPage(tx *store.Tx, conversation string, after uint64, limit int) (p page, err error) {
+	p.first = after + 1
+	if p.head, err = Head(tx, conversation); err != nil || after >= p.head {
+		return p, err
+	}
+	bytes := 0
+	err = tx.Scan(bucket, conversation, key(conversation, after+1), func(k string, v []byte) bool {
+		if seq := seqOf(k); seq != p.first+uint64(len(p.events)) {
+			err = fmt.Errorf("the log has a gap before %d: %w", seq, store.ErrCorrupt)
+			return false
+		}
+		p.events = append(p.events, append([]byte{}, v...))
+		bytes += len(v)
+		return len(p.events) < limit && bytes < pageBytes
+	})
+	return p, err
+}
+
+// pageBytes bounds what one read copies out of the database.
+const pageBytes = 1 << 20
+
+// Read gives up to limit events after a number, as JSON, and the head.
+func Read(tx *store.Tx, conversation string, after uint64, limit int) (events []json.RawMessage, head uint64, err error) {
+	p, err := readPage(tx, conversation, after, limit)
+	events = make([]json.RawMessage, len(p.events))
+	for i, e := range p.events {
+		events[i] = e
+	}
+	return events, p.head, err
+}
+
+const epochs = "epochs" // conversation id → its own count; "" → the store's epoch
+
+// Epoch names the run of a conversation's numbers. A store that was restored
+// from a backup starts new epochs, since numbers after the backup were given
+// out before.
+func Epoch(tx *store.Tx, conversation string) (string, error) {
+	own := tx.Get(epochs, storeEpoch)
+	if own == nil {
+		return "", fmt.Errorf("the store has no epoch: %w", store.ErrCorrupt)
+	}
+	count := tx.Get(epochs, conversation)
+	if count == nil {
+		count = []byte("0")
+	}
+	return string(own) + "." + string(count), nil
+}
+
+const storeEpoch = "store"
+
+// Begin gives a new store its epoch; one that has an epoch keeps it.
+func Begin(tx *store.Tx) error {
+	if tx.Get(epochs, storeEpoch) != nil {
+		return nil
+	}
+	return tx.Put(epochs, storeEpoch, []byte(hux.NewID("epo")[4:16]))
+}

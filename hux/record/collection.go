@@ -1,0 +1,224 @@
+// Package record is the one way in which mutable records are kept: a typed
+// collection that knows revisions, preconditions, state machines, idempotency
+// and the events that go with a change, all in one transaction. A card says
+// what its record is, in a Spec; what is not common to all stays in the card.
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/store"
+)
+
+// Spec is what a collection must know of its record.
+type Spec[T any] struct {
+	Name   string // its schema, such as hux.conversation.v1
+	Prefix string // of its ids, such as cnv
+	Meta   func(*T) *hux.Meta
+	State  func(*T) *string               // nil where it has no states
+	Moves  map[string][]string            // legal moves, from state to states
+	Check  func(tx *store.Tx, r *T) error // what a schema can't say; pure but for reading tx
+	Fill   func(tx *store.Tx, r *T) error // reads the members that move without a revision; nil where none does
+}
+
+// Collection keeps the records of one Spec.
+type Collection[T any] struct {
+	spec Spec[T]
+	log  *event.Log
+}
+
+// New makes a collection whose changes are told to log.
+func New[T any](spec Spec[T], log *event.Log) *Collection[T] { return &Collection[T]{spec, log} }
+
+// Load reads a record that the caller may see; every other is not_found, as an
+// unknown id is.
+func (c *Collection[T]) Load(tx *store.Tx, call *api.Call, id string) (*T, error) {
+	r, err := c.Read(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	if r == nil || !call.Sees(c.spec.Meta(r).Owner) {
+		return nil, hux.Errorf(hux.NotFound, "There is no such record.")
+	}
+	return r, nil
+}
+
+// Read reads a record, whoever owns it, or nil.
+func (c *Collection[T]) Read(tx *store.Tx, id string) (*T, error) {
+	if !hux.ValidID(c.spec.Prefix, id) {
+		return nil, nil
+	}
+	value := tx.Get(c.spec.Name, id)
+	if value == nil {
+		return nil, nil
+	}
+	r := new(T)
+	if err := json.Unmarshal(value, r); err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %w", c.spec.Name, id, store.ErrCorrupt, err)
+	}
+	return r, nil
+}
+
+// Create writes the record that fn makes around a new envelope.
+func (c *Collection[T]) Create(tx *store.Tx, call *api.Call, owner hux.User, fn func(hux.Meta) *T) (*T, error) {
+	p := call.Provenance()
+	r := fn(hux.Meta{
+		Schema: c.spec.Name, ID: hux.NewID(c.spec.Prefix), Owner: owner, Revision: 1,
+		CreatedAt: p.Time, UpdatedAt: p.Time, Provenance: p,
+	})
+	return r, c.put(tx, r)
+}
+
+// Change writes what fn makes of a record that the caller may see, as its next
+// revision. The precondition is held first, and a change of state must be one
+// of the legal moves.
+func (c *Collection[T]) Change(tx *store.Tx, call *api.Call, id string, p *api.Precondition, fn func(*T) error) (*T, error) {
+	r, err := c.Load(tx, call, id)
+	if err != nil {
+		return nil, err
+	}
+	m := c.spec.Meta(r)
+	if p != nil {
+		if err := p.Check(m.ID, m.Revision); err != nil {
+			return nil, err
+		}
+	}
+	before := ""
+	if c.spec.State != nil {
+		before = *c.spec.State(r)
+	}
+	if err := fn(r); err != nil {
+		return nil, err
+	}
+	if c.spec.State != nil {
+		if after := *c.spec.State(r); after != before && !slices.Contains(c.spec.Moves[before], after) {
+			e := hux.Errorf(hux.InvalidTransition, "The record is %s and can't become %s.", before, after)
+			e.Members = map[string]any{"from": before, "to": after, "allowed": append([]string{}, c.spec.Moves[before]...)}
+			return nil, e
+		}
+	}
+	m.Revision++
+	m.UpdatedAt = hux.Now()
+	return r, c.put(tx, r)
+}
+
+func (c *Collection[T]) fill(tx *store.Tx, r *T) error {
+	if c.spec.Fill == nil {
+		return nil
+	}
+	return c.spec.Fill(tx, r)
+}
+
+func (c *Collection[T]) put(tx *store.Tx, r *T) error {
+	if c.spec.Check != nil {
+		if err := c.spec.Check(tx, r); err != nil {
+			return err
+		}
+	}
+	value, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return tx.Put(c.spec.Name, c.spec.Meta(r).ID, value)
+}
+
+// List gives the caller's records that keep says yes to, newest first.
+func (c *Collection[T]) List(tx *store.Tx, call *api.Call, l api.List, keep func(*T) bool) (items []*T, next *string, err error) {
+	items = []*T{}
+	scanErr := tx.ScanBack(c.spec.Name, "", l.After, func(id string, value []byte) bool {
+		r := new(T)
+		if err = json.Unmarshal(value, r); err != nil {
+			err = fmt.Errorf("%s %s: %w: %w", c.spec.Name, id, store.ErrCorrupt, err)
+			return false
+		}
+		if !call.Sees(c.spec.Meta(r).Owner) || !keep(r) {
+			return true
+		}
+		if len(items) == l.Limit {
+			cursor := l.Next(c.spec.Meta(items[len(items)-1]).ID)
+			next = &cursor
+			return false
+		}
+		items = append(items, r)
+		return true
+	})
+	if err == nil {
+		err = scanErr
+	}
+	return items, next, err
+}
+
+// Write runs fn in one transaction with the idempotency of its request, and
+// answers. fn says which record it made or changed and with which status; the
+// record is read again for a replay, so that what was forgotten since is not
+// told.
+func (c *Collection[T]) Write(w http.ResponseWriter, r *http.Request, call *api.Call, key Key,
+	fn func(tx *store.Tx) (rec *T, status int, events []*event.Event, err error)) error {
+	var rec *T
+	var status int
+	var told []*event.Event
+	replayed := false
+	err := call.DB.Update(r.Context(), func(tx *store.Tx) error {
+		rec, told, replayed = nil, nil, false
+		before, err := key.Replay(tx)
+		if err != nil {
+			return err
+		}
+		if before != nil {
+			replayed, status = true, before.Status
+			if rec, err = c.Load(tx, call, before.ID); err != nil {
+				return err
+			}
+			return c.fill(tx, rec)
+		}
+		if rec, status, told, err = fn(tx); err != nil {
+			return err
+		}
+		for _, e := range told {
+			if err := event.Append(tx, e); err != nil {
+				return err
+			}
+		}
+		if err := c.fill(tx, rec); err != nil {
+			return err
+		}
+		return key.Save(tx, Outcome{status, c.spec.Meta(rec).ID})
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range told {
+		c.log.Committed(call.Tenant(), e.ConversationID)
+	}
+	if replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	m := c.spec.Meta(rec)
+	w.Header().Set("ETag", api.ETag(m.ID, m.Revision))
+	return api.JSON(w, status, rec)
+}
+
+// Answer answers a GET of one record. A record with members that move without
+// a revision ignores If-None-Match, whose tag guards writes alone.
+func (c *Collection[T]) Answer(w http.ResponseWriter, r *http.Request, rec *T, moves bool) error {
+	m := c.spec.Meta(rec)
+	w.Header().Set("ETag", api.ETag(m.ID, m.Revision))
+	if !moves && api.NotModified(r, m.ID, m.Revision) {
+		w.Header().Set("Cache-Control", "no-store, no-transform")
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	return api.JSON(w, http.StatusOK, rec)
+}
+
+// Page is the body of a list.
+type Page[T any] struct {
+	Items []T     `json:"items"`
+	Next  *string `json:"next"`
+}

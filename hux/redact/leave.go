@@ -1,0 +1,78 @@
+package redact
+
+import "maps"
+
+// Level says how much of a record is left out when it leaves its tenant: on an
+// export, an operator's surface, a log, another surface.
+type Level string
+
+// The levels of contracts 1.
+const (
+	None    Level = "none"    // as it is
+	Partial Level = "partial" // without the members that hold somebody's words
+	Full    Level = "full"    // id, kind, time and level only
+)
+
+// worded lists the members of each record that hold somebody's words.
+var worded = map[string][]string{
+	"hux.event.v1":        {"summary", "data"},
+	"hux.conversation.v1": {"title", "tags", "external_refs"},
+}
+
+// Leave gives record as it may leave its tenant: at level or at the record's
+// own, whichever takes out more. A restricted record leaves as Full, and so
+// does one at a level that nobody knows, or at Partial with members that
+// nobody has listed. It does not change record.
+func Leave(record map[string]any, level Level) map[string]any {
+	own, _ := record["redaction"].(map[string]any)
+	if l, ok := own["level"].(string); ok {
+		level = stricter(level, Level(l))
+	}
+	if record["sensitivity"] == "restricted" {
+		level = Full
+	}
+	name, _ := record["schema"].(string)
+	members, listed := worded[name]
+	if level == None {
+		return record
+	}
+	if level == Partial && listed {
+		out := maps.Clone(record)
+		for _, member := range members {
+			if _, ok := out[member]; ok {
+				out[member] = Masked
+			}
+		}
+		redaction := maps.Clone(own)
+		if redaction == nil {
+			redaction = map[string]any{}
+		}
+		redaction["level"] = string(Partial)
+		out["redaction"] = redaction
+		return out
+	}
+	out := map[string]any{"redaction": map[string]any{"level": string(Full)}}
+	for _, member := range [...]string{"schema", "id", "kind", "created_at"} {
+		if v, ok := record[member]; ok {
+			out[member] = v
+		}
+	}
+	return out
+}
+
+func stricter(a, b Level) Level {
+	if rank(a) < rank(b) {
+		return b
+	}
+	return a
+}
+
+func rank(l Level) int {
+	switch l {
+	case None:
+		return 0
+	case Partial:
+		return 1
+	}
+	return 2
+}

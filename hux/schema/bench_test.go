@@ -1,0 +1,76 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"testing"
+
+	contract "bstein.dev/hux"
+	"bstein.dev/hux/hux/schema"
+)
+
+func example(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := fs.ReadFile(contract.Examples, "examples/"+name+".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func load(t testing.TB) *schema.Set {
+	t.Helper()
+	set, err := schema.Load(contract.Schemas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// kilobyte is the worked example of an event as posted, padded to 1 KB.
+func kilobyte(t testing.TB) []byte {
+	var v map[string]any
+	if err := json.Unmarshal(example(t, "hux.event.create.v1"), &v); err != nil {
+		t.Fatal(err)
+	}
+	v["data"].(map[string]any)["args"] = map[string]any{"path": "internal/parser/parse_test.go", "lines": []int{1, 2, 3}}
+	for i := 0; ; i++ {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) >= 1000 {
+			return text
+		}
+		v["data"].(map[string]any)["fact_"+string(rune('a'+i))] = "a fact of the run"
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	set, body := load(b), kilobyte(b)
+	b.Run("json.Unmarshal", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var v any
+			if err := json.Unmarshal(body, &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("Parse", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := schema.Parse(body); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("Decode", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := set.Decode("hux.event.create.v1", body); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,142 @@
+package schema
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"bstein.dev/hux/hux"
+)
+
+// Fault is one entry of an error's errors (contracts 3, hux.error.v1). Neither
+// pointer nor message quotes a value.
+type Fault struct {
+	Pointer string `json:"pointer"` // RFC 6901, into the request's body
+	Code    string `json:"code"`    // the keyword of JSON Schema that the value breaks, or an error code
+	Message string `json:"message"` // what is wrong, without a subject
+}
+
+// maxFaults bounds how many faults an answer lists.
+const maxFaults = 20
+
+func refusal(code hux.Code, detail string, list []Fault) *hux.Error {
+	slices.SortFunc(list, func(a, b Fault) int {
+		if c := strings.Compare(a.Pointer, b.Pointer); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Code, b.Code)
+	})
+	e := hux.Errorf(code, "%s", detail)
+	e.Members = map[string]any{"errors": list[:min(len(list), maxFaults)]}
+	return e
+}
+
+// pointer writes tokens as RFC 6901 wants it. It ends before a token that is
+// no plain word: a member's name may itself be somebody's text.
+func pointer(tokens []string) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		if len(t) == 0 || len(t) > 64 || strings.ContainsFunc(t, notPlain) {
+			break
+		}
+		b.WriteByte('/')
+		b.WriteString(t)
+	}
+	return b.String()
+}
+
+func notPlain(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '.'
+}
+
+// faults lists the leaves of the library's tree of errors.
+func faults(e *jsonschema.ValidationError) []Fault {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		// One for each, where the member should be.
+		list := make([]Fault, len(k.Missing))
+		for i, name := range k.Missing {
+			list[i] = Fault{pointer(append(slices.Clip(e.InstanceLocation), name)), "required", "is missing"}
+		}
+		return list
+	case *kind.AnyOf:
+		// X or null: only what X says is of use.
+		if causes := slices.DeleteFunc(slices.Clone(e.Causes), wantsNull); len(causes) == 1 {
+			return faults(causes[0])
+		}
+	case *kind.PropertyNames:
+		return []Fault{{pointer(e.InstanceLocation), "propertyNames", "has a member whose name is not allowed"}}
+	}
+	if len(e.Causes) == 0 {
+		return []Fault{faultOf(e)}
+	}
+	var list []Fault
+	for _, cause := range e.Causes {
+		if list = append(list, faults(cause)...); len(list) >= maxFaults {
+			break
+		}
+	}
+	return list
+}
+
+func wantsNull(e *jsonschema.ValidationError) bool {
+	k, ok := e.ErrorKind.(*kind.Type)
+	return ok && len(k.Want) == 1 && k.Want[0] == "null"
+}
+
+func faultOf(e *jsonschema.ValidationError) Fault {
+	code, message := "invalid", "is not allowed"
+	if path := e.ErrorKind.KeywordPath(); len(path) > 0 {
+		code = path[0]
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Type:
+		message = "must be " + strings.Join(k.Want, " or ")
+	case *kind.Const, *kind.Enum:
+		message = "is not one of the values allowed here"
+	case *kind.Format:
+		message = "does not have the format " + k.Want
+	case *kind.Pattern:
+		message = "does not match " + k.Want
+	case *kind.MinLength:
+		message = atLeast(k.Want, "character")
+	case *kind.MaxLength:
+		message = atMost(k.Want, "character")
+	case *kind.MinItems:
+		message = atLeast(k.Want, "item")
+	case *kind.MaxItems:
+		message = atMost(k.Want, "item")
+	case *kind.MinProperties:
+		message = atLeast(k.Want, "member")
+	case *kind.MaxProperties:
+		message = atMost(k.Want, "member")
+	case *kind.UniqueItems:
+		message = "has an item twice"
+	case *kind.Minimum:
+		message = "must be at least " + k.Want.RatString()
+	case *kind.Maximum:
+		message = "must be at most " + k.Want.RatString()
+	}
+	return Fault{pointer(e.InstanceLocation), code, message}
+}
+
+func atLeast(n int, what string) string { return "must have at least " + count(n, what) }
+func atMost(n int, what string) string  { return "must have at most " + count(n, what) }
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}
+
+func readOnly(pointer string) Fault {
+	return Fault{pointer, string(hux.ReadOnlyField), "is set by the server"}
+}
+
+func tooMany(tokens []string, keyword string, limit int, what string) Fault {
+	return Fault{pointer(tokens), keyword, atMost(limit, what)}
+}

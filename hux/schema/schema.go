@@ -1,0 +1,233 @@
+// Package schema guards the door of the API: it reads a body as strict JSON,
+// checks it against the contract's schemas, and says in the contract's words
+// what is wrong with it.
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/unicode/norm"
+
+	"bstein.dev/hux/hux"
+)
+
+// Base is where the schemas' identifiers stand: Base + name + ".json".
+const Base = "https://bstein.dev/hux/schemas/"
+
+// Set is the contract's schemas, compiled. It is safe for concurrent use.
+type Set struct {
+	files    map[string][]byte
+	compiled map[string]*jsonschema.Schema
+	shapes   map[string]*shape
+	checks   map[string]*check
+}
+
+// Load compiles the schemas in files, schemas/<name>.json. It refuses what
+// JSON Schema would pass over in silence: keywords, formats and types that it
+// does not know, identifiers that are not Base + name, and any reference that
+// leaves files.
+func Load(files fs.FS) (*Set, error) {
+	s := &Set{files: map[string][]byte{}, compiled: map[string]*jsonschema.Schema{}, shapes: map[string]*shape{}, checks: map[string]*check{}}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.AssertFormat()
+	compiler.RegisterFormat(&jsonschema.Format{Name: "hux-name", Validate: validName})
+	compiler.UseLoader(nothing{})
+
+	found, err := fs.Glob(files, "schemas/*.json")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range found {
+		name := strings.TrimSuffix(path.Base(file), ".json")
+		text, err := fs.ReadFile(files, file)
+		if err != nil {
+			return nil, err
+		}
+		doc, err := Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("schema %s: %w", name, err)
+		}
+		if err := lint(name, doc); err != nil {
+			return nil, fmt.Errorf("schema %s: %w", name, err)
+		}
+		if err := compiler.AddResource(Base+name+".json", doc); err != nil {
+			return nil, err
+		}
+		s.files[name] = text
+	}
+	shapes := map[*jsonschema.Schema]*shape{}
+	checks := map[*jsonschema.Schema]*check{}
+	for name := range s.files {
+		compiled, err := compiler.Compile(Base + name + ".json")
+		if err != nil {
+			return nil, err
+		}
+		s.compiled[name] = compiled
+		s.shapes[name] = shapeOf(compiled, shapes)
+		s.checks[name] = checkOf(compiled, checks)
+	}
+	return s, nil
+}
+
+// nothing is a loader without files: every schema is given to the compiler
+// beforehand.
+type nothing struct{}
+
+func (nothing) Load(url string) (any, error) { return nil, errors.New("no such schema") }
+
+// Names lists the schemas, defs among them, in order.
+func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.files)) }
+
+// File is the text of a schema as it is published, or nil.
+func (s *Set) File(name string) []byte { return s.files[name] }
+
+// Validate checks a value, as Parse gives it, against the schema name. The
+// error is a *hux.Error, schema_invalid, with Members["errors"].
+func (s *Set) Validate(name string, value any) error {
+	compiled, ok := s.compiled[name]
+	if !ok {
+		return fmt.Errorf("no schema %q", name)
+	}
+	if s.checks[name].accepts(value) {
+		return nil
+	}
+	var failed *jsonschema.ValidationError
+	if err := compiled.Validate(value); err == nil {
+		return nil
+	} else if !errors.As(err, &failed) {
+		return err
+	}
+	return refusal(hux.SchemaInvalid, "The body breaks a rule; errors says which and where.", faults(failed))
+}
+
+// Request is a request body that has passed the door.
+type Request struct {
+	// Value is the body without the members that its schema does not know.
+	Value map[string]any
+	// Ignored names those members, for HUX-Ignored-Fields: at most 20, each
+	// ^[a-z_]{1,64}$.
+	Ignored []string
+}
+
+// Decode reads a request body against the schema name. Members that the schema
+// does not know are taken out and named; those that only the server may set,
+// as the record's own schema says by readOnly, are refused. The error is a
+// *hux.Error: invalid_json, too_large, read_only_field or schema_invalid.
+func (s *Set) Decode(name string, body []byte) (*Request, error) {
+	if _, ok := s.compiled[name]; !ok {
+		return nil, fmt.Errorf("no schema %q", name)
+	}
+	value, err := Parse(body)
+	if err != nil {
+		return nil, err
+	}
+	sieve := sieve{}
+	record := recordOf(name)
+	sieve.pass(value, s.shapes[name], s.shapes[record], nil)
+	if len(sieve.readOnly) > 0 {
+		return nil, refusal(hux.ReadOnlyField, "The body sets what only the server may.", sieve.readOnly)
+	}
+	if len(sieve.tooLong) > 0 {
+		return nil, refusal(hux.SchemaInvalid, "The body breaks a rule; errors says which and where.", sieve.tooLong)
+	}
+	if err := s.Validate(name, value); err != nil {
+		return nil, s.asReadOnly(record, value, err)
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("schema %q is not of an object", name)
+	}
+	return &Request{Value: object, Ignored: sieve.ignored}, nil
+}
+
+// Into puts the request into v, a pointer to a struct, and gives its canonical
+// text: the same for bodies that mean the same. It goes by way of Value, since
+// encoding/json matches names in any case and would let {"SUMMARY":…} past the
+// schema; numbers of free members stay json.Number.
+func (r *Request) Into(v any) (canonical []byte, err error) {
+	if canonical, err = json.Marshal(r.Value); err != nil { // sorts names
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(canonical))
+	decoder.UseNumber()
+	return canonical, decoder.Decode(v)
+}
+
+// recordOf is the record that a request's schema is about:
+// hux.event.create.v1 makes a hux.event.v1.
+func recordOf(request string) string {
+	if parts := strings.Split(request, "."); len(parts) == 4 {
+		return parts[0] + "." + parts[1] + "." + parts[3]
+	}
+	return request
+}
+
+// asReadOnly turns a refused enum into read_only_field where the record allows
+// the value: then it is one that the server alone may set.
+func (s *Set) asReadOnly(record string, value any, err error) error {
+	var refused *hux.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	list, _ := refused.Members["errors"].([]Fault)
+	object, _ := value.(map[string]any)
+	compiled := s.compiled[record]
+	if compiled == nil {
+		return err
+	}
+	var own []Fault
+	for _, f := range list {
+		member := strings.TrimPrefix(f.Pointer, "/")
+		if property, v := compiled.Properties[member], object[member]; f.Code == "enum" && property != nil && property.Validate(v) == nil {
+			own = append(own, readOnly(f.Pointer))
+		}
+	}
+	if len(own) == 0 {
+		return err
+	}
+	return refusal(hux.ReadOnlyField, "The body sets what only the server may.", own)
+}
+
+// validName is the format hux-name: 1 to 200 characters after NFC, without
+// control characters and bidirectional overrides (contracts 1).
+func validName(v any) error {
+	text, ok := v.(string)
+	if !ok {
+		return nil
+	}
+	for _, r := range text {
+		if unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029 {
+			return errors.New("a character that a name can't have")
+		}
+	}
+	if len(text) > maxNameBytes {
+		return errors.New("too long")
+	}
+	if !norm.NFC.IsNormalString(text) {
+		text = norm.NFC.String(text)
+	}
+	n := utf8.RuneCountInString(text)
+	if n < 1 || n > MaxName {
+		return errors.New("not 1 to 200 characters long")
+	}
+	return nil
+}
+
+// MaxName bounds a name, in characters after NFC (contracts 2.7).
+const MaxName = 200
+
+// maxNameBytes is what a name may take before NFC, which makes one character
+// of several.
+const maxNameBytes = 16 * MaxName

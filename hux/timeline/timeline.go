@@ -1,0 +1,365 @@
+// Package timeline is the card HUX-01: what happens in a conversation, as a
+// list and as a stream.
+package timeline
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/store"
+)
+
+// Flag is the card's flag.
+const Flag = "hux.activity_timeline"
+
+// Service serves the card.
+type Service struct {
+	log           *event.Log
+	conversations *conversation.Service
+	door          *api.Door
+	keys          *record.Keys
+}
+
+// New makes the card's Service.
+func New(log *event.Log, conversations *conversation.Service, door *api.Door, keys *record.Keys) *Service {
+	return &Service{log, conversations, door, keys}
+}
+
+// Routes are the card's lines of /hux/v1.
+func (s *Service) Routes() []api.Route {
+	flags := []string{Flag}
+	const path = "/conversations/{id}/events"
+	return []api.Route{
+		{
+			Method: "GET", Path: path, Summary: "A conversation's events, oldest first; next is the after_seq of the next page, null when caught up",
+			Flags: flags, Query: listQuery, Record: event.Schema, Answer: api.Page,
+			Besides: map[string]any{"head_seq": api.Component("count"), "replay_after": api.Component("count"), "epoch": map[string]any{"type": "string"}},
+			Headers: streamHeaders, Handler: s.list,
+		},
+		{
+			Method: "POST", Path: path, Summary: "Adds an event to the log; answers once it is durable",
+			Flags: flags, Request: "hux.event.create.v1", Status: []int{http.StatusCreated}, Record: event.Schema, Handler: s.append,
+		},
+		{
+			Method: "GET", Path: path + "/stream", Summary: "Follows a conversation: all events after a number, then each as it becomes durable",
+			Flags: flags, Query: streamQuery, Record: event.Schema, Answer: api.Stream, Headers: streamHeaders, Handler: s.stream,
+		},
+	}
+}
+
+// What the list and the stream take in the query, and say in headers.
+var (
+	listQuery     = []string{"after_seq", "limit", "epoch"}
+	streamQuery   = []string{"after_seq", "epoch"}
+	streamHeaders = []string{"HUX-Epoch", "HUX-Replay-After", "HUX-Head-Seq"}
+)
+
+// Create is hux.event.create.v1.
+type Create struct {
+	Kind        string            `json:"kind"`
+	Status      *string           `json:"status"`
+	Summary     string            `json:"summary"`
+	Evidence    []hux.EvidenceRef `json:"evidence"`
+	Data        map[string]any    `json:"data"`
+	RunID       string            `json:"run_id"`
+	Causes      []uint64          `json:"causes"`
+	Sensitivity string            `json:"sensitivity"`
+	Redaction   *hux.Redaction    `json:"redaction"`
+	Provenance  struct {
+		Route *hux.Route `json:"route"`
+	} `json:"provenance"`
+}
+
+// append writes an event and answers once it is durable.
+func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	var in Create
+	canonical, err := s.door.Read(w, r, "hux.event.create.v1", &in)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(event.ClientKinds, in.Kind) {
+		return hux.Errorf(hux.ReadOnlyField, "Events of this kind are written by the router.")
+	}
+	key, err := s.keys.Of(r, call, canonical)
+	if err != nil {
+		return err
+	}
+	conversationID := r.PathValue("id")
+	masked, err := mask(&in)
+	if err != nil {
+		return err
+	}
+	var e event.Event
+	replayed := false
+	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
+		e, replayed = event.Event{}, false
+		c, err := s.conversations.Load(tx, call, conversationID)
+		if err != nil {
+			return err
+		}
+		if before, err := key.Replay(tx); err != nil {
+			return err
+		} else if before != nil {
+			seq, err := strconv.ParseUint(before.ID, 10, 64)
+			if err != nil {
+				return err
+			}
+			replayed = true
+			return json.Unmarshal(event.Get(tx, c.ID, seq), &e)
+		}
+		if c.State == conversation.Forgotten {
+			return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
+		}
+		p := call.Provenance()
+		p.Route = in.Provenance.Route
+		e = event.Event{
+			ConversationID: c.ID, Kind: in.Kind, Status: in.Status, Summary: in.Summary, Evidence: in.Evidence, Data: masked.data,
+			RunID: in.RunID, Causes: in.Causes, Sensitivity: in.Sensitivity, Redaction: masked.redaction, CreatedAt: p.Time, Provenance: p,
+		}
+		if call.Actor.Kind == hux.KindHuman {
+			e.Reporter = "page"
+		}
+		first, err := s.firstReport(tx, &e, in.Data)
+		if err != nil {
+			return err
+		}
+		if first != nil {
+			e, replayed = event.Event{}, true
+			if err := json.Unmarshal(first, &e); err != nil {
+				return err
+			}
+			return key.Save(tx, outcome(&e))
+		}
+		if err := event.Append(tx, &e); err != nil {
+			return err
+		}
+		return key.Save(tx, outcome(&e))
+	})
+	if err != nil {
+		return err
+	}
+	if replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	} else {
+		s.log.Committed(call.Tenant(), conversationID)
+	}
+	return api.JSON(w, http.StatusCreated, &e)
+}
+
+func outcome(e *event.Event) record.Outcome {
+	return record.Outcome{Status: http.StatusCreated, ID: strconv.FormatUint(e.Seq, 10)}
+}
+
+type maskedParts struct {
+	data      json.RawMessage
+	redaction hux.Redaction
+}
+
+// Bounds that masking could cross, since a mask may be longer than what it
+// hides (contracts 2.7).
+const (
+	maxSummary = 280     // characters
+	maxData    = 8 << 10 // bytes of JSON
+)
+
+// mask takes secret-shaped values out of what a client wrote, before anything
+// else sees it.
+func mask(in *Create) (m maskedParts, err error) {
+	text := func(s string) string {
+		masked, found := redact.MaskText(s)
+		m.redaction.Rules = append(m.redaction.Rules, found...)
+		return masked
+	}
+	if in.Summary = text(in.Summary); utf8.RuneCountInString(in.Summary) > maxSummary {
+		in.Summary = string([]rune(in.Summary)[:maxSummary])
+	}
+	for i := range in.Evidence {
+		in.Evidence[i].ID = text(in.Evidence[i].ID)
+	}
+	if in.Data != nil {
+		data, found := redact.Mask(in.Data)
+		m.redaction.Rules = append(m.redaction.Rules, found...)
+		if m.data, err = json.Marshal(data); err != nil {
+			return m, err
+		}
+		if len(m.data) > maxData {
+			return m, hux.Errorf(hux.TooLarge, "An event's data may have %d bytes.", maxData)
+		}
+	}
+	if in.Sensitivity == "" {
+		in.Sensitivity = "normal"
+	}
+	m.redaction.Level = "none"
+	if in.Redaction != nil {
+		m.redaction.Level = in.Redaction.Level
+	}
+	if in.Sensitivity == "restricted" {
+		m.redaction.Level = "full"
+	}
+	if len(m.redaction.Rules) > 0 {
+		slices.Sort(m.redaction.Rules)
+		now := hux.Now()
+		m.redaction.Rules, m.redaction.AppliedAt = slices.Compact(m.redaction.Rules), &now
+	}
+	return m, nil
+}
+
+const reportsBucket = "reports" // conversation, and hash of kind and tool call or run → seq of the first report
+
+// firstReport gives the event that already reports the same of the same tool
+// call or run, since an agent's hook and a person's page may both see it. The
+// first wins.
+func (s *Service) firstReport(tx *store.Tx, e *event.Event, data map[string]any) ([]byte, error) {
+	subject, _ := data["tool_call_id"].(string)
+	if e.Kind == "run.started" || e.Kind == "run.finished" {
+		subject = e.RunID
+	}
+	if subject == "" {
+		return nil, nil
+	}
+	key := e.ConversationID + " " + s.keys.Hash("report", e.Kind, subject) // a hash, since the id is not masked yet
+	if seq := tx.Get(reportsBucket, key); seq != nil {
+		n, err := strconv.ParseUint(string(seq), 10, 64)
+		return event.Get(tx, e.ConversationID, n), err
+	}
+	head, err := event.Head(tx, e.ConversationID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, tx.Put(reportsBucket, key, strconv.AppendUint(nil, head+1, 10))
+}
+
+// list answers a page of events after a number.
+func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	q, err := query(r, listQuery...)
+	if err != nil {
+		return err
+	}
+	after, err := seqOf(q.Get("after_seq"))
+	if err != nil {
+		return err
+	}
+	limit := 50
+	if q.Has("limit") {
+		if limit, err = api.ParseLimit(q.Get("limit")); err != nil {
+			return err
+		}
+	}
+	body := struct {
+		Items       []json.RawMessage `json:"items"`
+		Next        *string           `json:"next"`
+		HeadSeq     uint64            `json:"head_seq"`
+		ReplayAfter uint64            `json:"replay_after"`
+		Epoch       string            `json:"epoch"`
+	}{Items: []json.RawMessage{}, ReplayAfter: after}
+	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
+		c, err := s.conversations.Load(tx, call, r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		if body.Epoch, err = event.Epoch(tx, c.ID); err != nil {
+			return err
+		}
+		body.Items, body.HeadSeq, err = event.Read(tx, c.ID, after, limit)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if last := after + uint64(len(body.Items)); last < body.HeadSeq {
+		next := strconv.FormatUint(last, 10)
+		body.Next = &next
+	}
+	w.Header().Set("HUX-Epoch", body.Epoch)
+	w.Header().Set("HUX-Replay-After", strconv.FormatUint(after, 10))
+	w.Header().Set("HUX-Head-Seq", strconv.FormatUint(body.HeadSeq, 10))
+	return api.JSON(w, http.StatusOK, body)
+}
+
+// stream follows a conversation (contracts 2.6).
+func (s *Service) stream(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	q, err := query(r, streamQuery...)
+	if err != nil {
+		return err
+	}
+	cursor := q.Get("after_seq")
+	if header := r.Header["Last-Event-Id"]; len(header) > 0 {
+		cursor = header[0] // the browser's own, newer than what stands in the URL
+	}
+	o := event.StreamOptions{DB: call.DB, Conversation: r.PathValue("id")}
+	if o.After, err = seqOf(cursor); err != nil {
+		return err
+	}
+	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
+		c, err := s.conversations.Load(tx, call, o.Conversation)
+		if err != nil {
+			return err
+		}
+		if o.Epoch, err = event.Epoch(tx, c.ID); err != nil {
+			return err
+		}
+		o.Head, err = event.Head(tx, c.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case q.Get("epoch") != "" && q.Get("epoch") != o.Epoch:
+		o.After, o.Reset = 0, "epoch_changed"
+	case o.After > o.Head:
+		o.After, o.Reset = 0, "cursor_ahead"
+	}
+	leave, err := s.log.Admit(call.Actor.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s.log.Stream(r.Context(), w, o)
+	return nil
+}
+
+func query(r *http.Request, names ...string) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, hux.Errorf(hux.BadRequest, "The query can't be read.")
+	}
+	for name, values := range q {
+		if !slices.Contains(names, name) || len(values) != 1 {
+			return nil, hux.Errorf(hux.BadRequest, "The query has a name that this route does not know, or one twice.")
+		}
+	}
+	return q, nil
+}
+
+// seqOf reads a cursor: a whole number from 0 on without leading zeros, "" for
+// 0. One beyond what fits is ahead of every log.
+func seqOf(cursor string) (uint64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	invalid := hux.Errorf(hux.InvalidCursor, "The cursor must be an event's number.")
+	for _, c := range cursor {
+		if c < '0' || c > '9' {
+			return 0, invalid
+		}
+	}
+	if len(cursor) > 1 && cursor[0] == '0' || len(cursor) > 40 {
+		return 0, invalid
+	}
+	n, err := strconv.ParseUint(cursor, 10, 63)
+	if err != nil {
+		n = 1<<63 - 1
+	}
+	return n, nil
+}

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"slices"
+
+	"github.com/gorilla/mux"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/router/identity"
+	"bstein.dev/hux/router/tenant"
+)
+
+// cardRoutes puts the cards' lines of /hux/v1 into the map of URLs.
+func (s *Server) cardRoutes() []route {
+	var routes []route
+	for _, rt := range s.cards {
+		routes = append(routes, route{rt.Method, "/hux/v1" + rt.Path, signedIn, s.card(rt)})
+	}
+	return routes
+}
+
+// card makes a card's route a handler of ours: its flag, who may call it, and
+// the call's tenant.
+func (s *Server) card(rt api.Route) handler {
+	return func(w http.ResponseWriter, r *http.Request, id *identity.Identity) error {
+		return api.Gate(s.flags, rt.Flags, func(w http.ResponseWriter, r *http.Request) error {
+			call, err := s.call(r, id, !rt.Anyone)
+			if err != nil {
+				return err
+			}
+			if rt.Kinds != nil && !slices.Contains(rt.Kinds, id.Actor.Kind) {
+				if slices.Contains(rt.Kinds, hux.KindHuman) {
+					return hux.Errorf(hux.HumanRequired, "Only a person may do this.")
+				}
+				return hux.Errorf(hux.AgentRequired, "Only a program with its own credential may do this.")
+			}
+			for name, value := range mux.Vars(r) {
+				r.SetPathValue(name, value)
+			}
+			ctx, end := s.lifetime(r.Context())
+			defer end()
+			return rt.Handler(w, r.WithContext(ctx), call)
+		})(w, r)
+	}
+}
+
+// lifetime ends with the request's context or with the router, and its cause
+// says to an open stream which of the two it was.
+func (s *Server) lifetime(ctx context.Context) (context.Context, func()) {
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stopA := context.AfterFunc(ctx, func() { cancel(event.ErrExpired) })
+	stopB := context.AfterFunc(s.closing, func() { cancel(event.ErrShutdown) })
+	return own, func() { stopA(); stopB(); cancel(nil) }
+}
+
+// foreignID is the shape of ids that belong to the gateway (contracts 1).
+var foreignID = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
+
+// surfaces are those that each kind of actor may say it is on; the first is
+// where it is when it says nothing (contracts 2.1).
+var surfaces = map[hux.Kind][]hux.Surface{
+	hux.KindHuman:  {hux.SurfaceChat},
+	hux.KindWorker: {hux.SurfaceWorker},
+	hux.KindAgent:  {hux.SurfaceChat, hux.SurfaceWorker, hux.SurfaceTelegram, hux.SurfaceVoice},
+}
+
+// call says who asks and, where it matters, of which tenant.
+func (s *Server) call(r *http.Request, id *identity.Identity, ofTenant bool) (*api.Call, error) {
+	allowed := surfaces[id.Actor.Kind]
+	c := &api.Call{Actor: id.Actor, User: id.User, Surface: allowed[0], Build: s.build}
+	if ofTenant {
+		t, err := s.tenantFor(r.Context(), id)
+		if err != nil {
+			return nil, err
+		}
+		c.DB = s.stores.Lease(t.ID())
+		if id.Actor.Kind == hux.KindAgent {
+			c.User = s.tenants.SoleMember(t)
+		}
+	}
+	if said := r.Header["Hux-Surface"]; len(said) > 0 {
+		if c.Surface = hux.Surface(said[0]); len(said) > 1 || !slices.Contains(allowed, c.Surface) {
+			return nil, hux.Errorf(hux.SurfaceForbidden, "This credential does not act on that surface.")
+		}
+	}
+	for name, field := range map[string]**string{"Hux-Session": &c.Session, "Hux-Run": &c.Run} {
+		said := r.Header[name]
+		if len(said) == 0 {
+			continue
+		}
+		if len(said) > 1 || !foreignID.MatchString(said[0]) {
+			return nil, hux.Errorf(hux.BadIdentity, "%s must be one id of letters, digits and . _ : -", name)
+		}
+		*field = &said[0]
+	}
+	return c, nil
+}
+
+// tenantFor is whose records the caller works on. A person's first call claims
+// a slot, as their first visit of the chat does.
+func (s *Server) tenantFor(ctx context.Context, id *identity.Identity) (*tenant.Tenant, error) {
+	switch id.Actor.Kind {
+	case hux.KindHuman:
+		return s.tenants.Claim(ctx, id.User)
+	case hux.KindAgent:
+		if t := s.tenants.ByID(id.Tenant); t != nil {
+			return t, nil
+		}
+	}
+	return nil, hux.Errorf(hux.NotFound, "There is nothing here.")
+}

@@ -25,6 +25,7 @@ const (
 	Activity  Page = "activity"   // conversations and what happens in them
 	Panel     Page = "panel"      // what the bridge frames beside the WebUI
 	SignOut   Page = "sign-out"   // asks before it signs out
+	Clear     Page = "clear"      // clears the chat host, at a sign-out and before another user
 	SignedOut Page = "signed-out" // after sign-out
 	Status    Page = "status"     // operators: slots and findings
 	NoSlot    Page = "no-slot"    // instead of the WebUI: nothing assigned
@@ -40,15 +41,20 @@ type Facts struct {
 	RequestID string   // Failure: names the request in the log
 	Again     string   // Failure: the URL to begin again at; "" for one that is no use to begin again
 	Retry     bool     // Failure: the page tries again by itself, at Again or where it is
+	Unsure    bool     // SignedOut: the chat may still be signed in
+	Ending    bool     // Clear: at a sign-out; else at a sign-in
+	Ticket    string   // Clear: for the request that clears
+	Onward    string   // Clear: the URL to go on at after it
+	Otherwise string   // Clear: the URL to offer if it fails; "" for none
 }
 
 // PagesOptions says what the pages need to know of the outside.
 type PagesOptions struct {
 	ChatURL    *url.URL // origin of the WebUI, which may frame Panel
 	ConsoleURL *url.URL // origin of the pages; nil with one origin
-	// SignOut lists the origins that signing out leads through besides ours,
-	// such as the provider's: a browser holds form-action against each
-	// redirect that follows a form.
+	// SignOut lists the origins that signing out leads through with one origin,
+	// besides that, such as the provider's: a browser holds form-action against
+	// each redirect that follows a form. With two there is a page between.
 	SignOut []*url.URL
 }
 
@@ -61,15 +67,17 @@ type Pages struct {
 
 // NewPages parses the embedded templates.
 func NewPages(o PagesOptions) (*Pages, error) {
+	forms, connect := "'self'", "'self'"
 	if o.ConsoleURL == nil {
 		o.ConsoleURL = o.ChatURL
+		for _, u := range o.SignOut {
+			forms += " " + api.Origin(u)
+		}
+	} else {
+		connect += " " + api.Origin(o.ChatURL) // to clear it
 	}
 	p := &Pages{chat: api.Origin(o.ChatURL), console: api.Origin(o.ConsoleURL), templates: map[Page]*template.Template{}}
-	forms := "'self' " + p.chat
-	for _, u := range o.SignOut {
-		forms += " " + api.Origin(u)
-	}
-	policy := "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	policy := "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src " + connect + "; " +
 		"base-uri 'none'; form-action " + forms + "; frame-ancestors "
 	p.page, p.panel = policy+"'none'", policy+p.chat
 
@@ -133,9 +141,9 @@ func (p *Pages) Write(w http.ResponseWriter, r *http.Request, status int, page P
 	} else {
 		h.Set("Content-Security-Policy", p.page)
 		h.Set("X-Frame-Options", "DENY")
-		// A window opened by the WebUI's page keeps no handle on one of ours.
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}
+	// A window opened by the WebUI's page keeps no handle on one of ours.
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body.Bytes()) // a client that left is no error of ours

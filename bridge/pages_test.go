@@ -15,7 +15,7 @@ import (
 
 var allPages = []bridge.Page{
 	bridge.Home, bridge.Activity, bridge.Panel, bridge.SignOut, bridge.SignedOut, bridge.Status,
-	bridge.NoSlot, bridge.SlotDown, bridge.Failure,
+	bridge.NoSlot, bridge.SlotDown, bridge.Failure, bridge.Clear,
 }
 
 // write renders a page of a console at console.example.org, or of one origin
@@ -49,8 +49,8 @@ func text(t *testing.T, res *http.Response) string {
 }
 
 func TestPagesHeaders(t *testing.T) {
-	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-		"base-uri 'none'; form-action 'self' https://chat.example.org https://login.example.org; frame-ancestors "
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' https://chat.example.org; " +
+		"base-uri 'none'; form-action 'self'; frame-ancestors "
 	for _, page := range allPages {
 		res := write(t, "https://hux.example.org", 418, page, bridge.Facts{})
 		if res.StatusCode != 418 {
@@ -65,12 +65,13 @@ func TestPagesHeaders(t *testing.T) {
 			referrer = "no-referrer"
 		}
 		for name, want := range map[string]string{
-			"Content-Security-Policy": policy + framers,
-			"X-Frame-Options":         frameOptions,
-			"Cache-Control":           "no-store, no-transform",
-			"Content-Type":            "text/html; charset=utf-8",
-			"Referrer-Policy":         referrer,
-			"X-Content-Type-Options":  "nosniff",
+			"Content-Security-Policy":    policy + framers,
+			"X-Frame-Options":            frameOptions,
+			"Cache-Control":              "no-store, no-transform",
+			"Content-Type":               "text/html; charset=utf-8",
+			"Referrer-Policy":            referrer,
+			"X-Content-Type-Options":     "nosniff",
+			"Cross-Origin-Opener-Policy": "same-origin",
 		} {
 			if got := res.Header.Get(name); got != want {
 				t.Errorf("%s: %s: %q, want %q", page, name, got, want)
@@ -165,9 +166,37 @@ func TestFailurePage(t *testing.T) {
 	}
 }
 
+func TestClearPage(t *testing.T) {
+	const onward = "https://login.example.org/logout?a=1&id_token_hint=x.y.z"
+	for name, c := range map[string]struct {
+		facts       bridge.Facts
+		has, hasNot []string
+	}{
+		"at a sign-in": {bridge.Facts{Ticket: "t-1", Onward: "https://hux.example.org/hux/auth/sign-in?flow=f&next=%2F"},
+			[]string{"<h1>Getting your chat ready</h1>", `data-ticket="t-1"`, `href="https://hux.example.org/hux/auth/sign-in?flow=f&amp;next=%2F" data-onward`}, []string{"Go on"}},
+		"at a sign-out": {bridge.Facts{Ending: true, Onward: onward, Otherwise: "/otherwise"},
+			[]string{"<h1>Signing you out</h1>", `href="https://login.example.org/logout?a=1&amp;id_token_hint=x.y.z" data-onward`, `href="/otherwise">Go on`, "may still be signed in"}, nil},
+	} {
+		html := text(t, write(t, "https://hux.example.org", 200, bridge.Clear, c.facts))
+		for _, want := range c.has {
+			if !strings.Contains(html, want) {
+				t.Errorf("%s: no %s:\n%s", name, want, html)
+			}
+		}
+		for _, not := range c.hasNot {
+			if strings.Contains(html, not) {
+				t.Errorf("%s: has %s:\n%s", name, not, html)
+			}
+		}
+	}
+	if html := text(t, write(t, "https://hux.example.org", 200, bridge.SignedOut, bridge.Facts{Unsure: true})); strings.Contains(html, "You are signed out") {
+		t.Errorf("sure of what is not known:\n%s", html)
+	}
+}
+
 func TestPagesOneOrigin(t *testing.T) {
 	res := write(t, "", 200, bridge.Panel, bridge.Facts{})
-	if got := res.Header.Get("Content-Security-Policy"); !strings.HasSuffix(got, "frame-ancestors https://chat.example.org") {
+	if got := res.Header.Get("Content-Security-Policy"); !strings.HasSuffix(got, "connect-src 'self'; base-uri 'none'; form-action 'self' https://login.example.org; frame-ancestors https://chat.example.org") {
 		t.Errorf("policy %q", got)
 	}
 	if html := text(t, res); !strings.Contains(html, `data-console="https://chat.example.org"`) {

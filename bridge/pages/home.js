@@ -1,6 +1,7 @@
 // The console's first page.
 
 import { ask, Refused } from './api.js';
+import { clearChat } from './chat.js';
 import { followMe, isOperator } from './me.js';
 
 let signedIn = false;
@@ -33,6 +34,7 @@ function everywhere() {
     try {
       await ask('/hux/api/sessions/end', { method: 'POST', body: {} });
       signedIn = false; // the next look need not lead anywhere
+      await clearChat(); // its session has ended as well, so this is for what it keeps
       location.assign('/hux/api/ui/signed-out');
     } catch (error) {
       failed.textContent = error instanceof Refused ? error.message : 'The router did not answer. Nothing was ended.';

@@ -2,18 +2,21 @@ package identity
 
 import (
 	"iter"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"bstein.dev/hux/hux"
 )
 
 // cookieNames are the cookies of one site. Where the browser takes Secure
 // cookies they carry the __Host- prefix, so that no other host can set them.
 type cookieNames struct {
 	session string // the handle of the session on this site
-	flow    string // what a sign-in under way is bound to
-	last    string // a keyed hash of who signed in here last
+	flow    string // begins the names of what sign-ins under way are bound to; see flowOf
+	last    string // console: a keyed hash of who signed in in this browser last
 	secure  bool
 }
 
@@ -94,28 +97,67 @@ func cookiesWith(lines []string, prefix string) []string {
 
 // set sets a cookie for life; clearing is a negative life.
 func (n cookieNames) set(w http.ResponseWriter, name, value string, life time.Duration) {
-	maxAge := int(life.Seconds())
-	if life < 0 {
-		maxAge = -1
-	}
 	http.SetCookie(w, &http.Cookie{
-		Name: name, Value: value, Path: "/", MaxAge: maxAge,
+		Name: name, Value: value, Path: "/", MaxAge: maxAge(life),
 		Secure: n.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
 }
 
-// signedIn marks the browser as user's on site. Where another one was the
-// last, what the browser keeps of theirs goes: never its cookies, since that
-// would take the sibling host's too.
-func (s *Service) signedIn(w http.ResponseWriter, r *http.Request, site Site, user string) {
-	n := s.names(site)
-	mark := s.keyedHash("last user "+string(site), user)[:32]
-	if last, ok := cookie(r.Header["Cookie"], n.last); ok && last != mark {
-		clearSiteData(w)
+func maxAge(life time.Duration) int {
+	if life < 0 {
+		return -1
 	}
-	n.set(w, n.last, mark, lastLifetime)
+	return int(life.Seconds())
 }
 
+// flowOf names the cookie of the sign-in that hash tells from others, so that
+// tabs do not disturb each other.
+func (n cookieNames) flowOf(hash string) string { return n.flow + "_" + hash[:8] }
+
+// makeRoom drops the sign-ins of this browser that are under way, if there are
+// most of them already.
+func (n cookieNames) makeRoom(w http.ResponseWriter, r *http.Request, most int) {
+	old := cookiesWith(r.Header["Cookie"], n.flow+"_")
+	if len(old) < most {
+		return
+	}
+	for _, name := range old {
+		n.set(w, name, "", -1)
+	}
+}
+
+// SharedDomain is the longest domain that holds the host names a and b, which
+// is where a cookie for both goes; "" for none of two labels or more.
+func SharedDomain(a, b string) string {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	if net.ParseIP(a) != nil || net.ParseIP(b) != nil {
+		return ""
+	}
+	for d := a; strings.Contains(d, "."); _, d, _ = strings.Cut(d, ".") {
+		if b == d || strings.HasSuffix(b, "."+d) {
+			return d
+		}
+	}
+	return ""
+}
+
+// isLast reports whether the console knows user as the one who signed in here
+// last. Where it does not know, anybody may have left something.
+func (s *Service) isLast(r *http.Request, user hux.User) bool {
+	last, ok := cookie(r.Header["Cookie"], s.consoleNames.last)
+	return ok && last == s.lastMark(user)
+}
+
+func (s *Service) setLast(w http.ResponseWriter, user hux.User) {
+	s.consoleNames.set(w, s.consoleNames.last, s.lastMark(user), lastLifetime)
+}
+
+func (s *Service) lastMark(user hux.User) string {
+	return s.keyedHash("last user", string(user))[:32]
+}
+
+// clearSiteData has the browser forget what it keeps of this host: never its
+// cookies, since that would take the sibling host's too.
 func clearSiteData(w http.ResponseWriter) {
 	w.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 }

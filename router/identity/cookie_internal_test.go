@@ -106,3 +106,49 @@ func TestLimiter(t *testing.T) {
 		t.Error("clients without an address share a bucket")
 	}
 }
+
+func TestSharedDomain(t *testing.T) {
+	for hosts, want := range map[[2]string]string{
+		{"chat.example.org", "hux.example.org"}:         "example.org",
+		{"Chat.Example.org", "hux.example.ORG"}:         "example.org",
+		{"example.org", "hux.example.org"}:              "example.org",
+		{"chat.a.example.org", "b.a.example.org"}:       "a.example.org",
+		{"chat.a.example.org", "hux.b.example.org"}:     "example.org",
+		{"chat.hux.localhost", "console.hux.localhost"}: "hux.localhost",
+		{"chat.localhost", "console.localhost"}:         "",
+		{"chat.example.org", "hux.example.net"}:         "",
+		{"chat.example.org", "hux.badexample.org"}:      "",
+		{"10.0.0.1", "11.0.0.1"}:                        "",
+		{"localhost", "localhost"}:                      "",
+	} {
+		if got := SharedDomain(hosts[0], hosts[1]); got != want {
+			t.Errorf("%v share %q, want %q", hosts, got, want)
+		}
+	}
+}
+
+func TestHandoversBounded(t *testing.T) {
+	var h handovers
+	h.init()
+	now := time.Unix(0, 0)
+	put := func(flow string) string {
+		return h.put(handover{flow: flow, session: "s", expires: now.Add(handoverLifetime)}, now)
+	}
+	first, second := put("f"), put("f")
+	if _, ok := h.take(first, now); ok {
+		t.Error("two codes of one session and flow")
+	}
+	if _, ok := h.take(second, now); !ok {
+		t.Error("the newer code is not good")
+	}
+	for i := range maxHandovers + 10 {
+		put(strconv.Itoa(i))
+	}
+	if len(h.byCode) != maxHandovers || len(h.codes) != maxHandovers {
+		t.Errorf("%d codes, %d of flows", len(h.byCode), len(h.codes))
+	}
+	h.sweep(now.Add(handoverLifetime))
+	if len(h.byCode) != 0 || len(h.codes) != 0 {
+		t.Errorf("%d codes, %d of flows are left", len(h.byCode), len(h.codes))
+	}
+}

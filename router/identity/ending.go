@@ -162,6 +162,30 @@ func (s *Service) expire(ctx context.Context, ids []string) error {
 	return s.endSessions(ctx, "expired", func(*store.Tx) ([]string, error) { return ids, nil })
 }
 
+// sweepBucket deletes the entries of bucket that are over.
+func (s *Service) sweepBucket(ctx context.Context, bucket string, over func([]byte) bool) error {
+	var keys []string
+	err := s.db.View(ctx, func(tx *store.Tx) error {
+		for _, e := range tx.List(bucket, "") {
+			if over(e.Value) {
+				keys = append(keys, e.Key)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	return s.db.Update(ctx, func(tx *store.Tx) error {
+		for _, key := range keys {
+			if err := tx.Delete(bucket, key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // putSeen takes no session's lock: a holder of one may be waiting for the
 // database. Records' ids never change.
 func putSeen(tx *store.Tx, due []*session, seen map[string]time.Time) error {

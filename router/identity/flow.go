@@ -15,6 +15,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
 )
 
 const (
@@ -33,8 +34,11 @@ type signInFlow struct {
 	Started  time.Time `json:"t"`
 }
 
-func (s *Service) flowCookie(state string) string {
-	return s.consoleNames.flow + "_" + secretHash(state)[:8]
+func (s *Service) flowCookie(state string) string { return s.consoleNames.flowOf(secretHash(state)) }
+
+// signInURL is signIn's on the console.
+func (s *Service) signInURL(flow, next string) string {
+	return api.Origin(s.console) + "/hux/auth/sign-in?" + url.Values{"flow": {flow}, "next": {next}}.Encode()
 }
 
 // signIn (console) sends the browser to the provider, or straight back if it
@@ -57,10 +61,14 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if id != nil {
+			later, _ := single(q, "clear")
+			if s.mustClear(w, r, sess, id.User) && (flow != "" || later != "later") {
+				return s.clearForNext(w, r, sess.id, flow, next)
+			}
 			if flow != "" {
 				s.metrics.signIns.WithLabelValues("handed_over").Inc()
 			}
-			return s.deliver(w, r, sess.id, flow, next)
+			return s.deliver(w, id.User, sess.id, flow, next)
 		}
 	}
 	if wait, ok := s.startLimit.takeAddr(s.o.ClientAddr(r)); !ok {
@@ -83,11 +91,7 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if old := cookiesWith(r.Header["Cookie"], s.consoleNames.flow+"_"); len(old) >= flowsAtOnce {
-		for _, n := range old {
-			s.consoleNames.set(w, n, "", -1)
-		}
-	}
+	s.consoleNames.makeRoom(w, r, flowsAtOnce)
 	s.consoleNames.set(w, name, sealed, flowLifetime)
 	redirect(w, e.oauth.AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)))
 	return nil
@@ -253,8 +257,19 @@ func (s *Service) finish(w http.ResponseWriter, r *http.Request, e *endpoints, f
 	}
 	s.metrics.signIns.WithLabelValues("ok").Inc()
 	s.consoleNames.set(w, s.consoleNames.session, handle, s.o.AbsoluteLifetime)
-	s.signedIn(w, r, Console, string(user))
-	return s.deliver(w, r, id, f.Chat, f.Next)
+	switch known := s.isLast(r, user); {
+	case known:
+		s.setLast(w, user)
+		return s.deliver(w, user, id, f.Chat, f.Next)
+	case s.chat == nil:
+		s.setLast(w, user)
+		clearSiteData(w)
+		return s.deliver(w, user, id, f.Chat, f.Next)
+	default: // at an address without the provider's code
+		clearSiteData(w)
+		redirect(w, s.signInURL(f.Chat, f.Next))
+		return nil
+	}
 }
 
 // single is the one value of a parameter, "" for none; false for several.

@@ -20,9 +20,9 @@ func (s *Service) Handler(site Site) http.Handler {
 	begin := s.start
 	switch s.site(site) {
 	case Chat:
-		routes["/hux/auth/accept"] = route{http.MethodGet, s.accept}
+		routes[acceptPath] = route{http.MethodGet, s.accept}
 		routes["/hux/auth/failed"] = route{http.MethodGet, s.failed}
-		routes["/hux/auth/end"] = route{http.MethodGet, s.end}
+		routes["/hux/auth/clear"] = route{http.MethodPost, s.clearChat}
 	case Console:
 		begin = s.signIn
 		routes["/hux/auth/sign-in"] = route{http.MethodGet, s.signIn}
@@ -40,6 +40,9 @@ func (s *Service) Handler(site Site) http.Handler {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("Referrer-Policy", "no-referrer") // a URL here may hold a code
+		// A page of the chat that opened a window on one of these keeps no
+		// handle on it, and cannot watch where it is sent.
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Content-Security-Policy", "frame-ancestors 'none'")
 		h.Set("X-Frame-Options", "DENY")
 		if err := serve(routes, w, r); err != nil {

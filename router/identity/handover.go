@@ -1,94 +1,111 @@
 package identity
 
 import (
-	"context"
 	"crypto/subtle"
-	"encoding/json"
 	"net/http"
-	"net/url"
+	"sync"
 	"time"
 
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
-	"bstein.dev/hux/hux/store"
 )
 
 const (
-	codeBucket   = "auth_codes" // hash of a one-time code → codeRecord
-	codeLifetime = 30 * time.Second
+	acceptPath       = "/hux/auth/accept"
+	handoverLifetime = 30 * time.Second
+	chatFlowsAtOnce  = 16     // in one browser: its tabs, when it opens them all again
+	maxHandovers     = 10_000 // under way at once, of all users
 )
 
-// codeRecord is what a one-time code stands for, on its way from the console
-// to the chat host. It is gone at the first look.
-type codeRecord struct {
-	For     string    `json:"for"`               // forAccept or forEnd
-	Flow    string    `json:"flow,omitempty"`    // accept: hash of the flow cookie of the browser that asked
-	Session string    `json:"session,omitempty"` // accept: the session to hand over
-	Onward  []byte    `json:"onward"`            // where to after it, sealed: it holds an ID token, or a query that a person typed
-	Expires time.Time `json:"expires_at"`
+// handover is a session on its way from the console to the chat host. The
+// code that stands for it is in a cookie and never in a URL, which the chat's
+// scripts and its service worker could read. It lives in memory alone: after
+// a restart the sign-in begins again, without being asked anything.
+type handover struct {
+	flow    string // hash of the flow cookie of the browser that asked
+	session string // the session to hand over
+	next    string // where to after it, a path
+	expires time.Time
 }
 
-const forAccept, forEnd = "accept", "end"
-
-// putCode stores c under a new code and returns that.
-func (s *Service) putCode(ctx context.Context, c codeRecord) (string, error) {
-	code := newSecret()
-	c.Expires = s.now().Add(codeLifetime).UTC()
-	return code, s.db.Update(ctx, func(tx *store.Tx) error { return putJSON(tx, codeBucket, secretHash(code), c) })
+// handovers are those under way, one for each session and flow.
+type handovers struct {
+	sync.Mutex
+	byCode map[string]handover // by hash of the code
+	codes  map[string]string   // session/flow → hash of the code
 }
 
-// takeCode consumes a code, whether it is then good or not. ok is false for
-// one that never was, is used, is too old or is for something else.
-func (s *Service) takeCode(ctx context.Context, code, purpose string) (c codeRecord, ok bool, err error) {
-	if len(code) != secretLength {
-		return c, false, nil
+func (h *handovers) init() { h.byCode, h.codes = map[string]handover{}, map[string]string{} }
+
+// put makes a code for o, in place of the one that its session and flow had.
+func (h *handovers) put(o handover, now time.Time) (code string) {
+	code = newSecret()
+	h.Lock()
+	defer h.Unlock()
+	h.drop(h.codes[o.session+"/"+o.flow])
+	if len(h.byCode) >= maxHandovers {
+		h.dropExpired(now)
 	}
-	key := secretHash(code)
-	var found bool
-	// A look first: guesses must not cost a write each.
-	if err := s.db.View(ctx, func(tx *store.Tx) error { found = tx.Get(codeBucket, key) != nil; return nil }); err != nil || !found {
-		return c, false, err
-	}
-	err = s.db.Update(context.WithoutCancel(ctx), func(tx *store.Tx) (err error) {
-		c = codeRecord{}
-		if found, err = getJSON(tx, codeBucket, key, &c); err != nil {
-			return err
+	for hash := range h.byCode {
+		if len(h.byCode) < maxHandovers {
+			break
 		}
-		return tx.Delete(codeBucket, key)
-	})
-	return c, err == nil && found && c.For == purpose && s.now().Before(c.Expires), err
+		h.drop(hash) // any: most are used within a second, and one that is lost begins again
+	}
+	hash := secretHash(code)
+	h.byCode[hash], h.codes[o.session+"/"+o.flow] = o, hash
+	return code
 }
 
-// sweepCodes drops the codes that nobody came for.
-func (s *Service) sweepCodes(ctx context.Context) error {
-	now := s.now()
-	return s.sweepBucket(ctx, codeBucket, func(value []byte) bool {
-		var c codeRecord
-		return json.Unmarshal(value, &c) != nil || !now.Before(c.Expires)
+// take uses a code up, whether it is then good or not. ok is false for one
+// that never was, is used or is too old.
+func (h *handovers) take(code string, now time.Time) (o handover, ok bool) {
+	h.Lock()
+	defer h.Unlock()
+	hash := secretHash(code)
+	o, ok = h.byCode[hash]
+	h.drop(hash)
+	return o, ok && now.Before(o.expires)
+}
+
+func (h *handovers) drop(hash string) {
+	if o, ok := h.byCode[hash]; ok {
+		delete(h.byCode, hash)
+		delete(h.codes, o.session+"/"+o.flow)
+	}
+}
+
+// sweep drops the codes that nobody came for.
+func (h *handovers) sweep(now time.Time) {
+	h.Lock()
+	defer h.Unlock()
+	h.dropExpired(now)
+}
+
+func (h *handovers) dropExpired(now time.Time) {
+	for hash, o := range h.byCode {
+		if !now.Before(o.expires) {
+			h.drop(hash)
+		}
+	}
+}
+
+// setHandover sets the cookie that carries the code of the hand-over to flow.
+// The console sets it and the chat host reads it, at one path. Its name cannot
+// be known beforehand to whoever would plant another one like it.
+func (s *Service) setHandover(w http.ResponseWriter, flow, code string, life time.Duration) {
+	http.SetCookie(w, &http.Cookie{
+		Name: s.handoverCookie(flow), Value: code, Domain: s.shared, Path: acceptPath, MaxAge: maxAge(life),
+		Secure: s.chatNames.secure && s.consoleNames.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
 }
 
-// sweepBucket deletes the entries of bucket that are over.
-func (s *Service) sweepBucket(ctx context.Context, bucket string, over func([]byte) bool) error {
-	var keys []string
-	err := s.db.View(ctx, func(tx *store.Tx) error {
-		for _, e := range tx.List(bucket, "") {
-			if over(e.Value) {
-				keys = append(keys, e.Key)
-			}
-		}
-		return nil
-	})
-	if err != nil || len(keys) == 0 {
-		return err
+func (s *Service) handoverCookie(flow string) string {
+	name := "hux_handover_" + flow[:8]
+	if s.chatNames.secure && s.consoleNames.secure {
+		return "__Secure-" + name
 	}
-	return s.db.Update(ctx, func(tx *store.Tx) error {
-		for _, key := range keys {
-			if err := tx.Delete(bucket, key); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return name
 }
 
 // start (chat) begins a sign-in: it sets the cookie that the hand-over is
@@ -96,15 +113,11 @@ func (s *Service) sweepBucket(ctx context.Context, bucket string, over func([]by
 // hand-over, and signIn takes its place.
 func (s *Service) start(w http.ResponseWriter, r *http.Request) error {
 	next, _ := single(r.URL.Query(), "next")
-	// A second tab keeps the first one's cookie, or it would spoil its code.
-	flow, ok := cookie(r.Header["Cookie"], s.chatNames.flow)
-	if !ok || len(flow) != secretLength {
-		flow = newSecret()
-	}
-	s.chatNames.set(w, s.chatNames.flow, flow, flowLifetime)
-	redirect(w, api.Origin(s.console)+"/hux/auth/sign-in?"+url.Values{
-		"flow": {secretHash(flow)}, "next": {CheckNext(next)},
-	}.Encode())
+	flow := newSecret() // never one that came: a script may have set it, and know it
+	hash := secretHash(flow)
+	s.chatNames.makeRoom(w, r, chatFlowsAtOnce)
+	s.chatNames.set(w, s.chatNames.flowOf(hash), flow, flowLifetime)
+	redirect(w, s.signInURL(hash, CheckNext(next)))
 	return nil
 }
 
@@ -116,36 +129,40 @@ func (s *Service) page(flow, next string) string {
 	return api.Origin(s.chat) + next
 }
 
-// deliver sends the browser of a session to next: on the chat host, with a
-// one-time code for it, if flow names that host's cookie.
-func (s *Service) deliver(w http.ResponseWriter, r *http.Request, session, flow, next string) error {
+// deliver sends the browser of a session to next: on the chat host, by way of
+// a hand-over, if flow names that host's cookie.
+func (s *Service) deliver(w http.ResponseWriter, user hux.User, session, flow, next string) error {
 	if flow == "" {
 		redirect(w, s.page(flow, next))
 		return nil
 	}
-	code, err := s.putCode(r.Context(), codeRecord{For: forAccept, Flow: flow, Session: session, Onward: s.sealed([]byte(next), codeBucket)})
-	if err != nil {
-		return err
+	if wait, ok := s.handoverLimit.take(string(user)); !ok {
+		err := hux.Errorf(hux.RateLimited, "The chat was opened very often just now. Wait a little.").After(wait)
+		return s.refuse("limited", backTo{err, s.page(flow, next)})
 	}
-	redirect(w, api.Origin(s.chat)+"/hux/auth/accept?code="+code)
+	now := s.now()
+	code := s.handovers.put(handover{flow, session, next, now.Add(handoverLifetime)}, now)
+	s.setHandover(w, flow, code, handoverLifetime)
+	redirect(w, api.Origin(s.chat)+acceptPath+"?flow="+flow)
 	return nil
 }
 
 // accept (chat) takes a hand-over. Only the browser that began it can: anybody
-// else's code would sign this one in as another. Whatever goes wrong ends at a
-// URL without the code, since scripts on this host can read their own.
+// else's code would sign this one in as another.
 func (s *Service) accept(w http.ResponseWriter, r *http.Request) error {
-	param, _ := single(r.URL.Query(), "code")
-	code, ok, err := s.takeCode(r.Context(), param, forAccept)
-	if err != nil {
-		return err
+	hash, ok := single(r.URL.Query(), "flow")
+	if !ok || !isHash(hash) {
+		return s.notAccepted(w)
 	}
-	flow, has := cookie(r.Header["Cookie"], s.chatNames.flow)
-	if !ok || !has || subtle.ConstantTimeCompare([]byte(secretHash(flow)), []byte(code.Flow)) != 1 {
-		redirect(w, api.Origin(s.chat)+"/hux/auth/failed")
-		return nil
+	flow, hasFlow := cookie(r.Header["Cookie"], s.chatNames.flowOf(hash))
+	code, hasCode := cookie(r.Header["Cookie"], s.handoverCookie(hash))
+	s.chatNames.set(w, s.chatNames.flowOf(hash), "", -1)
+	s.setHandover(w, hash, "", -1)
+	h, ok := s.handovers.take(code, s.now())
+	if !ok || !hasCode || !hasFlow || subtle.ConstantTimeCompare([]byte(secretHash(flow)), []byte(h.flow)) != 1 {
+		return s.notAccepted(w)
 	}
-	sess, err := s.byID(r.Context(), code.Session)
+	sess, err := s.byID(r.Context(), h.session)
 	if err != nil {
 		return err
 	}
@@ -154,8 +171,7 @@ func (s *Service) accept(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if sess == nil {
-		redirect(w, api.Origin(s.chat)+"/hux/auth/failed")
-		return nil
+		return s.notAccepted(w)
 	}
 	if before != sess { // else the cookie is right as it is; another tab was first
 		if before != nil {
@@ -168,17 +184,18 @@ func (s *Service) accept(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if !ok {
-			redirect(w, api.Origin(s.chat)+"/hux/auth/failed")
-			return nil
+			return s.notAccepted(w)
 		}
 		s.chatNames.set(w, s.chatNames.session, handle, s.o.AbsoluteLifetime)
 	}
-	s.signedIn(w, r, Chat, string(sess.record.User))
-	next, err := s.opened(code.Onward, codeBucket)
-	if err != nil {
-		return err
-	}
-	redirect(w, api.Origin(s.chat)+CheckNext(string(next)))
+	redirect(w, api.Origin(s.chat)+h.next)
+	return nil
+}
+
+// notAccepted sends a browser whose hand-over was refused to a page that says
+// so, which can be loaded again.
+func (s *Service) notAccepted(w http.ResponseWriter) error {
+	redirect(w, api.Origin(s.chat)+"/hux/auth/failed")
 	return nil
 }
 

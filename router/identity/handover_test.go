@@ -18,39 +18,125 @@ func TestHandOverCode(t *testing.T) {
 		alice, mallory := rt.browser(), rt.browser()
 		accept := alice.until(start, "/hux/auth/accept")
 		mallory.until(start, "/hux/auth/sign-in") // has a flow cookie of its own
-		a := mallory.get(accept)
-		if a.StatusCode != 400 || a.Request.URL.String() != chatURL+"/hux/auth/failed" {
-			t.Errorf("%d at %s", a.StatusCode, a.Request.URL)
+		stolen := mallory.cookies(accept, "hux_flow")
+		code := alice.cookies(accept, "hux_handover")
+		for name, headers := range map[string][]string{
+			"no cookie of hers": nil, "her code": {"Cookie", code}, "her code, his flow": {"Cookie", code + "; " + stolen},
+		} {
+			a := mallory.get(accept, headers...)
+			if a.StatusCode != 400 || a.Request.URL.String() != chatURL+"/hux/auth/failed" {
+				t.Errorf("%s: %d at %s", name, a.StatusCode, a.Request.URL)
+			}
+			if got := mallory.status(chatURL + "/who"); got != 401 {
+				t.Errorf("%s: mallory is in: %d", name, got)
+			}
 		}
-		if got := mallory.status(chatURL + "/who"); got != 401 {
-			t.Errorf("mallory is in: %d", got)
+		his := mustURL(mallory.until(start, "/hux/auth/accept")).Query().Get("flow")
+		hers := alice.until(start, "/hux/auth/accept")
+		_, code, _ = strings.Cut(alice.cookies(hers, "hux_handover"), "=")
+		mallory.Jar.SetCookies(mustURL(chatURL+"/hux/auth/accept"), []*http.Cookie{{Name: "__Secure-hux_handover_" + his[:8], Value: code, Domain: "example.test", Path: "/hux/auth/accept", Secure: true}})
+		if a := mallory.get(chatURL + "/hux/auth/accept?flow=" + his); a.StatusCode != 400 {
+			t.Errorf("her code as his own: %d", a.StatusCode)
 		}
 		if a := alice.get(accept); a.StatusCode != 400 {
 			t.Errorf("the code outlived the first look: %d", a.StatusCode)
 		}
 	})
-	t.Run("without a flow cookie", func(t *testing.T) {
-		accept := rt.browser().until(start, "/hux/auth/accept")
-		if a := rt.browser().get(accept); a.StatusCode != 400 || strings.Contains(a.Request.URL.String(), "code") {
-			t.Errorf("%d at %s", a.StatusCode, a.Request.URL)
+	t.Run("nothing secret in a URL", func(t *testing.T) {
+		b := rt.browser()
+		accept := b.until(start, "/hux/auth/accept")
+		flow := mustURL(accept).Query().Get("flow")
+		for _, walked := range b.walked {
+			for _, pair := range strings.Split(b.cookies(accept, ""), "; ") {
+				if _, value, _ := strings.Cut(pair, "="); strings.Contains(walked, value) {
+					t.Errorf("%s holds the cookie %s", walked, pair)
+				}
+			}
+		}
+		if accept != chatURL+"/hux/auth/accept?flow="+flow {
+			t.Errorf("the hand-over is at %s", accept)
+		}
+	})
+	t.Run("the cookie", func(t *testing.T) {
+		b := rt.browser()
+		b.follow = func(r *http.Request) bool { return r.URL.Path != "/hux/auth/accept" }
+		sent := b.get(start)
+		accept := sent.Header.Get("Location")
+		b.follow = func(*http.Request) bool { return false }
+		name := "__Secure-hux_handover_" + mustURL(accept).Query().Get("flow")[:8]
+		for when, c := range map[string]struct {
+			a    answer
+			life int
+		}{"on its way": {sent, 30}, "accepted": {b.get(accept), -1}} {
+			found := false
+			for _, set := range c.a.Cookies() {
+				if set.Name != name {
+					continue
+				}
+				found = true
+				if !set.Secure || !set.HttpOnly || set.SameSite != http.SameSiteLaxMode || set.Domain != "example.test" || set.Path != "/hux/auth/accept" || set.MaxAge != c.life {
+					t.Errorf("%s: %+v", when, set)
+				}
+			}
+			if !found {
+				t.Errorf("%s: no cookie %s", when, name)
+			}
+		}
+		if left := b.cookies(accept, "hux_flow") + b.cookies(accept, "hux_handover"); left != "" {
+			t.Errorf("left after it: %s", left)
+		}
+		if elsewhere := b.cookies(chatURL+"/", "hux_handover"); elsewhere != "" {
+			t.Errorf("sent with every request: %s", elsewhere)
+		}
+	})
+	t.Run("a cookie twice", func(t *testing.T) {
+		for _, name := range []string{"hux_handover", "hux_flow"} {
+			b := rt.browser()
+			accept := b.until(start, "/hux/auth/accept")
+			if got := b.get(accept, "Cookie", b.cookies(accept, name)).StatusCode; got != 400 { // beside the jar's
+				t.Errorf("%s: %d", name, got)
+			}
+		}
+	})
+	t.Run("a flow cookie that came", func(t *testing.T) {
+		b := rt.browser()
+		accept := b.until(start, "/hux/auth/accept")
+		again := b.until(start, "/hux/auth/accept")
+		if accept == again {
+			t.Error("it was kept")
 		}
 	})
 	t.Run("twice", func(t *testing.T) {
 		b := rt.browser()
 		accept := b.until(start, "/hux/auth/accept")
+		all := b.cookies(accept, "")
 		if got := b.status(accept); got != 200 {
 			t.Fatalf("once: %d", got)
 		}
-		if got := b.status(accept); got != 400 {
+		if got := rt.browser().get(accept, "Cookie", all).StatusCode; got != 400 {
 			t.Errorf("twice: %d", got)
 		}
 	})
 	t.Run("expired", func(t *testing.T) {
 		b := rt.browser()
 		accept := b.until(start, "/hux/auth/accept")
+		all := b.cookies(accept, "")
 		rt.clock.Advance(31 * time.Second)
-		if got := b.status(accept); got != 400 {
+		if got := rt.browser().get(accept, "Cookie", all).StatusCode; got != 400 {
 			t.Errorf("after 31 seconds: %d", got)
+		}
+	})
+	t.Run("after a restart", func(t *testing.T) {
+		b := rt.browser()
+		accept := b.until(start, "/hux/auth/accept")
+		rt.restart()
+		if got := b.status(accept); got != 400 {
+			t.Errorf("%d", got)
+		}
+		before := rt.idp.redemptions()
+		b.signIn()
+		if rt.idp.redemptions() != before {
+			t.Error("beginning again went to the provider")
 		}
 	})
 	t.Run("after the session", func(t *testing.T) {
@@ -61,13 +147,6 @@ func TestHandOverCode(t *testing.T) {
 		}
 		if got := b.status(accept); got != 400 {
 			t.Errorf("%d", got)
-		}
-	})
-	t.Run("for signing out", func(t *testing.T) {
-		b := rt.browser()
-		accept := b.until(start, "/hux/auth/accept")
-		if a := b.get(strings.Replace(accept, "accept", "end", 1)); len(b.clears) != 0 {
-			t.Errorf("%d %v", a.StatusCode, b.clears)
 		}
 	})
 	t.Run("a damaged flow", func(t *testing.T) {
@@ -92,22 +171,41 @@ func TestTwoTabs(t *testing.T) {
 	}
 }
 
-func TestAnotherUserClears(t *testing.T) {
+// Tabs that are opened all at once, each with a hand-over of its own.
+func TestManyTabs(t *testing.T) {
 	rt := newRouter(t)
 	b := rt.browser()
 	b.signIn()
-	b.signIn()
-	if len(b.clears) != 0 {
-		t.Errorf("the same user again: %v", b.clears)
+	var accepts []string
+	for range 8 {
+		accepts = append(accepts, b.until(chatURL+"/hux/auth/start?next=/who", "/hux/auth/accept"))
 	}
-	if err := rt.EndAll(t.Context(), rt.user("s-alice")); err != nil {
-		t.Fatal(err)
+	for i, accept := range accepts {
+		if got := b.status(accept); got != 200 {
+			t.Errorf("tab %d: %d", i, got)
+		}
 	}
-	rt.idp.set(func(p *idp) { p.subject = "s-bob" })
+	for range 20 { // never to the end
+		b.until(chatURL+"/hux/auth/start", "/hux/auth/sign-in")
+	}
+	if n := strings.Count(b.cookies(chatURL, "hux_flow"), "="); n > 16 {
+		t.Errorf("%d flow cookies", n)
+	}
+}
+
+func TestHandOversLimited(t *testing.T) {
+	rt := newRouter(t)
+	b := rt.browser()
 	b.signIn()
-	want := []string{`console.example.test "cache", "storage"`, `chat.example.test "cache", "storage"`}
-	if strings.Join(b.clears, "|") != strings.Join(want, "|") {
-		t.Errorf("another user: %v", b.clears)
+	b.follow = func(*http.Request) bool { return false }
+	last := answer{}
+	for range 250 {
+		if last = b.get(consoleURL + "/hux/auth/sign-in?next=/&flow=" + strings.Repeat("a", 64)); last.StatusCode != 302 {
+			break
+		}
+	}
+	if last.StatusCode != 429 || last.Header.Get("Retry-After") == "" {
+		t.Errorf("250 hand-overs at once: %d", last.StatusCode)
 	}
 }
 
@@ -119,7 +217,7 @@ func TestOneOrigin(t *testing.T) {
 			t.Errorf("%s: %d at %s", start, a.StatusCode, a.Request.URL)
 		}
 		a := b.post(consoleURL+"/hux/auth/sign-out", nil, "Origin", consoleURL, "Sec-Fetch-Site", "same-origin")
-		if a.Request.URL.String() != consoleURL+"/hux/api/ui/signed-out" || len(b.clears) != 1 {
+		if a.Request.URL.String() != consoleURL+"/hux/api/ui/signed-out" || len(b.clears) != 2 { // at the first sign-in too: who was here before is not known
 			t.Errorf("sign-out ended at %s, %v", a.Request.URL, b.clears)
 		}
 	}

@@ -5,7 +5,8 @@
 // A session lives on the server. A browser holds one handle of it for each
 // site, a random id in a cookie of that host, and a handle is good on its own
 // site only. The only redirect_uri is on the console host; the chat host gets
-// its handle by a one-time code that is bound to a cookie it set first.
+// its handle by a one-time code in a cookie that both hosts see and no script,
+// bound to a cookie that the chat host set first.
 package identity
 
 import (
@@ -95,6 +96,10 @@ type Options struct {
 	// Fail answers a request under /hux/auth/ that failed. A person begins again
 	// at the URL again, a page that leads to signing in. Default api.WriteError.
 	Fail func(w http.ResponseWriter, r *http.Request, err error, again string)
+
+	// Clear answers a request under /hux/auth/ with a page of the console that
+	// carries a Clearing out. Needed with two origins.
+	Clear func(w http.ResponseWriter, r *http.Request, c Clearing)
 
 	ClientAddr func(*http.Request) netip.Addr // default the peer's address
 	Registry   prometheus.Registerer          // nil: metrics are kept and not shown

@@ -15,6 +15,8 @@ const (
 	startRate, startBurst   = rate.Limit(5), 300  // sign-ins begun, by client address
 	userRate, userBurst     = rate.Limit(0.5), 30 // sign-ins finished, by user
 	logoutRate, logoutBurst = rate.Limit(50), 500 // back-channel logouts, by client address: one provider ends many
+
+	handoverRate, handoverBurst = rate.Limit(2), 200 // hand-overs to the chat host, by user
 )
 
 const (

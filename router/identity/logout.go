@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +25,9 @@ const (
 	logoutBody   = 64 << 10        // bytes
 )
 
-// signOut (console) ends the session of this browser, and sends it by way of
-// the chat host, which clears its own, to the provider's sign-out. A form on
-// any page can send the cookie here, so the exact origin is what counts.
+// signOut (console) ends the session of this browser, has the chat host clear
+// its own, and sends the browser to the provider's sign-out. A form on any page
+// can send the cookie here, so the exact origin is what counts.
 func (s *Service) signOut(w http.ResponseWriter, r *http.Request) error {
 	if !s.fromConsole(r) {
 		return hux.Errorf(hux.CrossOrigin, "Sign out on the page that is made for it.")
@@ -48,22 +49,24 @@ func (s *Service) signOut(w http.ResponseWriter, r *http.Request) error {
 	clearSiteData(w)
 	onward := s.afterSignOut(r.Context(), idToken)
 	if s.chat != nil {
-		code, err := s.putCode(r.Context(), codeRecord{For: forEnd, Onward: s.sealed([]byte(onward), codeBucket)})
-		if err != nil {
-			return err
+		c := Clearing{Ending: true, Onward: onward, Otherwise: onward}
+		if sess == nil { // nothing has ended yet that the chat host's cookie may stand for
+			c.Otherwise = s.signedOutURL() + "?chat=unknown"
 		}
-		onward = api.Origin(s.chat) + "/hux/auth/end?code=" + code
+		s.o.Clear(w, r, c)
+		return nil
 	}
 	w.Header().Set("Location", onward)
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// fromConsole reports whether a browser sent r from a page of the console.
-func (s *Service) fromConsole(r *http.Request) bool {
+// fromConsole reports whether a browser sent r from a page of the console, to
+// the console or, with sites that says so, to its sibling.
+func (s *Service) fromConsole(r *http.Request, sites ...string) bool {
 	from, site := r.Header["Origin"], r.Header["Sec-Fetch-Site"]
 	return len(from) == 1 && from[0] == api.Origin(s.console) &&
-		(len(site) == 0 || (len(site) == 1 && site[0] == "same-origin"))
+		(len(site) == 0 || (len(site) == 1 && slices.Contains(append(sites, "same-origin"), site[0])))
 }
 
 func (s *Service) signedOutURL() string { return api.Origin(s.console) + "/hux/api/ui/signed-out" }
@@ -94,32 +97,6 @@ func (s *Service) afterSignOut(ctx context.Context, idToken string) string {
 	}
 	u.RawQuery = q.Encode()
 	return u.String()
-}
-
-// end (chat) clears this host's part of a session that signOut has ended. A
-// session that is still alive stays: nobody is signed out by a link.
-func (s *Service) end(w http.ResponseWriter, r *http.Request) error {
-	param, _ := single(r.URL.Query(), "code")
-	code, ok, err := s.takeCode(r.Context(), param, forEnd)
-	if err != nil {
-		return err
-	}
-	onward := []byte(s.signedOutURL())
-	if ok {
-		if onward, err = s.opened(code.Onward, codeBucket); err != nil {
-			return err
-		}
-	}
-	live, err := s.sessionOf(r, Chat)
-	if err != nil {
-		return err
-	}
-	if ok && live == nil {
-		s.chatNames.set(w, s.chatNames.session, "", -1)
-		clearSiteData(w)
-	}
-	redirect(w, string(onward))
-	return nil
 }
 
 // backchannel takes a logout token from the provider (OpenID Connect

@@ -18,19 +18,20 @@ func TestSignOutWalk(t *testing.T) {
 	for _, u := range []string{chatURL, consoleURL} {
 		cookies[u] = b.Jar.Cookies(mustURL(u))
 	}
+	b.clears = nil
 	stream := b.stream(chatURL + "/stream")
 	a := b.post(consoleURL+"/hux/auth/sign-out", nil, sameOrigin...)
 	if a.Request.URL.String() != consoleURL+"/hux/api/ui/signed-out" {
 		t.Errorf("ended at %s", a.Request.URL)
 	}
 	ends(t, stream)
-	if len(b.walked) != 3 || !strings.HasPrefix(b.walked[0], chatURL+"/hux/auth/end?code=") {
+	if len(b.walked) != 2 {
 		t.Fatalf("walked %v", b.walked)
 	}
-	q := mustURL(b.walked[1]).Query()
-	if !strings.HasPrefix(b.walked[1], rt.idp.issuer+"/logout?") || strings.Count(q.Get("id_token_hint"), ".") != 2 ||
+	q := mustURL(b.walked[0]).Query()
+	if !strings.HasPrefix(b.walked[0], rt.idp.issuer+"/logout?") || strings.Count(q.Get("id_token_hint"), ".") != 2 ||
 		q.Get("client_id") != clientID || q.Get("post_logout_redirect_uri") != consoleURL+"/hux/api/ui/signed-out" {
-		t.Errorf("the provider's sign-out is %s", b.walked[1])
+		t.Errorf("the provider's sign-out is %s", b.walked[0])
 	}
 	want := `console.example.test "cache", "storage"|chat.example.test "cache", "storage"`
 	if got := strings.Join(b.clears, "|"); got != want {
@@ -48,28 +49,32 @@ func TestSignOutWalk(t *testing.T) {
 			t.Errorf("the old cookie at %s: %d", u, got)
 		}
 	}
-	// The code in the walk is good once, and does nothing to a new session.
-	b.signIn()
-	b.clears = nil
-	if b.get(b.walked[0]); len(b.clears) != 0 || b.status(chatURL+"/who") != 200 {
-		t.Error("an old link signed the next session out")
-	}
 }
 
-// A link to the end of somebody else's sign-out signs nobody out.
-func TestEndCodeOfAnother(t *testing.T) {
+// With the console's cookie gone, the chat's session is ended by the page that
+// clears, and without scripts nobody says that it was.
+func TestSignOutWithoutConsoleCookie(t *testing.T) {
 	rt := newRouter(t)
-	mallory, alice := rt.browser(), rt.browser()
-	mallory.signIn()
-	alice.signIn()
-	mallory.follow = func(*http.Request) bool { return false }
-	end := mallory.post(consoleURL+"/hux/auth/sign-out", nil, sameOrigin...).Header.Get("Location")
-	if !strings.HasPrefix(end, chatURL+"/hux/auth/end?code=") {
-		t.Fatalf("the walk begins at %s", end)
+	for _, idle := range []bool{false, true} {
+		b := rt.browser()
+		b.signIn()
+		b.Jar.SetCookies(mustURL(consoleURL), []*http.Cookie{{Name: "__Host-hux_console", MaxAge: -1, Path: "/", Secure: true}})
+		b.idle = idle
+		a := b.post(consoleURL+"/hux/auth/sign-out", nil, sameOrigin...)
+		if got := b.status(chatURL + "/who"); (got == 200) != idle {
+			t.Errorf("without scripts %v: the chat answers %d", idle, got)
+		}
+		if c := a.clearing(); idle && (c == nil || c.Otherwise != consoleURL+"/hux/api/ui/signed-out?chat=unknown") {
+			t.Errorf("told %s", a.body)
+		}
 	}
-	alice.get(end)
-	if got := alice.status(chatURL + "/who"); got != 200 || len(alice.clears) != 0 {
-		t.Errorf("alice: %d, cleared %v", got, alice.clears)
+	// With it, the server has ended both.
+	b := rt.browser()
+	b.signIn()
+	b.idle = true
+	c := b.post(consoleURL+"/hux/auth/sign-out", nil, sameOrigin...).clearing()
+	if c == nil || !c.Ending || c.Otherwise != c.Onward || b.status(chatURL+"/who") != 401 {
+		t.Errorf("with both cookies: %+v", c)
 	}
 }
 

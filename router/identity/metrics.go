@@ -10,7 +10,7 @@ import (
 type metrics struct {
 	signIns    *prometheus.CounterVec // outcome: ok, handed_over, denied, refused, limited, unavailable
 	refreshes  *prometheus.CounterVec // outcome: ok, refused, unavailable
-	ended      *prometheus.CounterVec // reason: sign_out, backchannel, replaced, refresh_refused, expired, ended
+	ended      *prometheus.CounterVec // reason: sign_out, cleared, backchannel, replaced, refresh_refused, expired, ended
 	keyFetches *prometheus.CounterVec // outcome: ok, failed
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
@@ -78,6 +79,9 @@ func newRouter(t testing.TB, change ...func(*identity.Options)) *router {
 		Key: testKey, PublicURL: mustURL(chatURL), ConsoleURL: mustURL(consoleURL),
 		Issuer: rt.idp.URL, ClientID: clientID, ClientSecret: clientSecret, BearerClients: []string{clientID, "cli"},
 		Now: rt.clock.Now, Log: slog.New(slog.NewTextHandler(&rt.log, nil)),
+		Clear: func(w http.ResponseWriter, r *http.Request, c identity.Clearing) {
+			_ = api.JSON(w, http.StatusOK, map[string]identity.Clearing{"clearing": c})
+		},
 	}
 	for _, c := range change {
 		c(&rt.options)
@@ -167,6 +171,7 @@ type browser struct {
 	walked []string                 // the URLs that redirects led to
 	header http.Header              // sent with every request
 	clears []string                 // Clear-Site-Data seen, with the host
+	idle   bool                     // runs no script: stays on a page that clears
 }
 
 func (rt *router) browser() *browser {
@@ -225,6 +230,26 @@ type answer struct {
 func (b *browser) send(r *http.Request) answer {
 	b.t.Helper()
 	b.walked = nil
+	for {
+		a := b.load(r)
+		c := a.clearing()
+		if c == nil || b.idle {
+			return a
+		}
+		if cleared := b.clear(c.Ticket); cleared.StatusCode != http.StatusNoContent {
+			b.t.Fatalf("clearing: %d %s", cleared.StatusCode, cleared.body)
+		}
+		b.walked = append(b.walked, c.Onward)
+		r, _ = http.NewRequest(http.MethodGet, c.Onward, nil)
+		if b.follow != nil && !b.follow(r) {
+			a.Header.Set("Location", c.Onward)
+			return a
+		}
+	}
+}
+
+func (b *browser) load(r *http.Request) answer {
+	b.t.Helper()
 	resp, err := b.Do(r)
 	if err != nil {
 		b.t.Fatal(err)
@@ -235,6 +260,30 @@ func (b *browser) send(r *http.Request) answer {
 		b.t.Fatal(err)
 	}
 	return answer{resp, string(body)}
+}
+
+// clearing is what a page that clears the chat host was told; nil for another
+// page.
+func (a answer) clearing() *identity.Clearing {
+	var page struct {
+		Clearing *identity.Clearing `json:"clearing"`
+	}
+	_ = json.Unmarshal([]byte(a.body), &page)
+	return page.Clearing
+}
+
+// clear is what the script of that page sends. Headers stand in for its own.
+func (b *browser) clear(ticket string, headers ...string) answer {
+	b.t.Helper()
+	if headers == nil {
+		headers = []string{"Origin", consoleURL, "Sec-Fetch-Site", "same-site"}
+	}
+	r, _ := http.NewRequest(http.MethodPost, chatURL+"/hux/auth/clear", strings.NewReader(url.Values{"ticket": {ticket}}.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return b.load(r)
 }
 
 func (b *browser) get(u string, headers ...string) answer {
@@ -278,6 +327,17 @@ func (b *browser) until(u, part string) string {
 		b.t.Fatalf("no redirect to %s: %d at %s", part, a.StatusCode, a.Request.URL)
 	}
 	return loc
+}
+
+// cookies is the Cookie header for u, of those whose names contain part.
+func (b *browser) cookies(u, part string) string {
+	var pairs []string
+	for _, c := range b.Jar.Cookies(mustURL(u)) {
+		if strings.Contains(c.Name, part) {
+			pairs = append(pairs, c.Name+"="+c.Value)
+		}
+	}
+	return strings.Join(pairs, "; ")
 }
 
 func (b *browser) status(u string) int { b.t.Helper(); return b.get(u).StatusCode }

@@ -39,18 +39,20 @@ type Service struct {
 	console, chat *url.URL // chat is nil with one origin
 	consoleNames  cookieNames
 	chatNames     cookieNames
+	shared        string // domain of the cookie that carries a hand-over
 
 	provider *provider
 	flows    *securecookie.SecureCookie // seals the flow cookie, and nothing else
 	seal     cipher.AEAD                // seals what a session's record keeps secret
 	hashKey  []byte                     // for keyed hashes other than user ids
 
-	sessions liveSessions
-	renewals singleflight.Group // one refresh for each session at a time
-	tokens   tokenCache
-	agents   liveAgents
+	sessions  liveSessions
+	renewals  singleflight.Group // one refresh for each session at a time
+	handovers handovers
+	tokens    tokenCache
+	agents    liveAgents
 
-	startLimit, userLimit, logoutLimit *limiter
+	startLimit, userLimit, handoverLimit, logoutLimit *limiter
 }
 
 // asymmetric are the signature algorithms that may be configured. None works
@@ -68,6 +70,7 @@ func New(o Options) (*Service, error) {
 	if o.ConsoleURL != nil {
 		s.console, s.chat = o.ConsoleURL, o.PublicURL
 		s.chatNames = namesFor(s.chat, "chat")
+		s.shared = SharedDomain(s.chat.Hostname(), s.console.Hostname())
 	}
 	s.consoleNames = namesFor(s.console, "console")
 
@@ -90,10 +93,12 @@ func New(o Options) (*Service, error) {
 		return nil, err
 	}
 	s.sessions.init()
+	s.handovers.init()
 	s.tokens.init()
 	s.agents.init()
 	s.startLimit = newLimiter(startRate, startBurst, s.now)
 	s.userLimit = newLimiter(userRate, userBurst, s.now)
+	s.handoverLimit = newLimiter(handoverRate, handoverBurst, s.now)
 	s.logoutLimit = newLimiter(logoutRate, logoutBurst, s.now)
 	return s, nil
 }
@@ -115,6 +120,12 @@ func (o *Options) complete() error {
 		}
 		if strings.EqualFold(o.ConsoleURL.Hostname(), o.PublicURL.Hostname()) {
 			return errors.New("public_url and console_url need different host names: cookies know no ports")
+		}
+		if SharedDomain(o.ConsoleURL.Hostname(), o.PublicURL.Hostname()) == "" {
+			return errors.New("public_url and console_url need a domain in common, such as example.org of chat.example.org and hux.example.org")
+		}
+		if o.Clear == nil {
+			return errors.New("two origins need a page that clears the chat's")
 		}
 	}
 	if o.Issuer == "" || o.ClientID == "" {
@@ -233,8 +244,9 @@ func (s *Service) Run(ctx context.Context) error {
 		// What was seen in the last turn must still be written.
 		writing := context.WithoutCancel(ctx)
 		err := errors.Join(s.seenSessions(writing), s.seenAgents(writing))
+		s.handovers.sweep(s.now())
 		if turn%sweepTurns == 0 {
-			err = errors.Join(err, s.sweepSessions(writing), s.sweepCodes(writing), s.sweepLogouts(writing))
+			err = errors.Join(err, s.sweepSessions(writing), s.sweepLogouts(writing))
 		}
 		if err != nil {
 			s.log.LogAttrs(ctx, slog.LevelError, "sessions were not swept", slog.Any("cause", err))

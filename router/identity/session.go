@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bstein.dev/hux/hux"
@@ -57,6 +58,7 @@ type session struct {
 	id       string
 	life     lifeline    // of the requests under it
 	deadline *time.Timer // ends life at the absolute end
+	cleared  atomic.Bool // the chat host of its browser; see clearChat
 
 	mu       sync.Mutex
 	record   sessionRecord

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/router/identity"
 )
 
 // A page of the chat origin can set cookies for the whole site, in such
@@ -53,7 +54,8 @@ func (s *Server) uncrowd(w http.ResponseWriter, r *http.Request) error {
 }
 
 func ourCookie(name string) bool {
-	return strings.HasPrefix(strings.TrimPrefix(name, "__Host-"), "hux_")
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "__Host-"), "__Secure-")
+	return strings.HasPrefix(name, "hux_")
 }
 
 // sharedDomain is the parent that the chat host and the console host share, ""
@@ -62,11 +64,5 @@ func (s *Server) sharedDomain() string {
 	if s.config.ConsoleURL == nil {
 		return ""
 	}
-	chat, console := s.config.PublicURL.Hostname(), s.config.ConsoleURL.Hostname()
-	for d := console; strings.Contains(d, "."); _, d, _ = strings.Cut(d, ".") {
-		if chat == d || strings.HasSuffix(chat, "."+d) {
-			return d
-		}
-	}
-	return ""
+	return identity.SharedDomain(s.config.PublicURL.Hostname(), s.config.ConsoleURL.Hostname())
 }

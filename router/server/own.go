@@ -104,11 +104,21 @@ func (s *Server) page(name bridge.Page) handler {
 	}
 }
 
+// clearPage is the page that identity asks for to clear the chat host.
+func (s *Server) clearPage(w http.ResponseWriter, r *http.Request, c identity.Clearing) {
+	s.pages.Write(w, r, http.StatusOK, bridge.Clear, bridge.Facts{
+		Ending: c.Ending, Ticket: c.Ticket, Onward: c.Onward, Otherwise: c.Otherwise,
+	})
+}
+
 // signedOutPage is the last page of a sign-out; identity says in the query
-// when that could not go by way of the provider.
+// what could not be done.
 func (s *Server) signedOutPage(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {
 	var facts bridge.Facts
-	if r.URL.Query().Get("provider") == "unreachable" {
+	switch q := r.URL.Query(); {
+	case q.Get("chat") == "unknown":
+		facts.Unsure = true
+	case q.Get("provider") == "unreachable":
 		facts.Detail = "Your session here is over. The sign-in provider could not be reached, so you may still be signed in there."
 	}
 	s.pages.Write(w, r, http.StatusOK, bridge.SignedOut, facts)

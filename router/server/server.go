@@ -126,7 +126,7 @@ func (s *Server) join() (err error) {
 		ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes,
 		Audience: c.OIDCAudience, BearerClients: c.OIDCBearerClients, Algorithms: c.OIDCAlgorithms, RolesClaim: c.OIDCRolesClaim,
 		IdleLifetime: c.SessionIdle, AbsoluteLifetime: c.SessionAbsolute, ClockSkew: c.ClockSkew,
-		Fail: s.failSignIn, ClientAddr: s.clientAddr, Registry: s.registry,
+		Fail: s.failSignIn, Clear: s.clearPage, ClientAddr: s.clientAddr, Registry: s.registry,
 	})
 	if err != nil {
 		return fmt.Errorf("identity: %w", err)

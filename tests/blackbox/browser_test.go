@@ -5,11 +5,13 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -186,8 +188,33 @@ func originOf(t testing.TB, target string) string {
 	return u.Scheme + "://" + u.Host
 }
 
+// onward does what the script of the page does that clears the chat host, and
+// gives where that goes on; "" for another page.
+func (b *browser) onward(t testing.TB, page *answer) (cleared *answer, next string, err error) {
+	t.Helper()
+	found := clearPage.FindStringSubmatch(page.body)
+	if page.StatusCode != http.StatusOK || found == nil {
+		return nil, "", nil
+	}
+	cleared, err = b.read(b.clear(t, url.Values{"ticket": {html.UnescapeString(found[1])}}, "Origin: "+consoleURL, "Sec-Fetch-Site: same-site"))
+	if err == nil && cleared.StatusCode != http.StatusNoContent {
+		err = fmt.Errorf("clearing the chat host: status %d", cleared.StatusCode)
+	}
+	return cleared, html.UnescapeString(found[2]), err
+}
+
+var clearPage = regexp.MustCompile(`(?s)data-ticket="([^"]*)".*<a href="([^"]*)" data-onward`)
+
+// clear asks the chat host to clear itself.
+func (b *browser) clear(t testing.TB, form url.Values, header ...string) (*http.Response, error) {
+	t.Helper()
+	return b.try(t, context.Background(), http.MethodPost, chatURL+"/hux/auth/clear", strings.NewReader(form.Encode()),
+		append([]string{"Accept: */*", "Content-Type: application/x-www-form-urlencoded", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"}, header...)...)
+}
+
 // follow walks redirects from target to an answer that is none, by way of the
-// provider's sign-in form if it shows one, and gives every step.
+// provider's sign-in form if it shows one and of the page that clears the chat
+// host, and gives every step.
 func (b *browser) follow(t testing.TB, target, name string) []*answer {
 	t.Helper()
 	steps, err := b.walk(t, target, name)
@@ -201,7 +228,7 @@ func (b *browser) follow(t testing.TB, target, name string) []*answer {
 func (b *browser) walk(t testing.TB, target, name string) ([]*answer, error) {
 	t.Helper()
 	var steps []*answer
-	for range 12 {
+	for range 16 {
 		a, err := b.read(b.try(t, context.Background(), http.MethodGet, target, nil, navigation...))
 		if err != nil {
 			return steps, err
@@ -219,6 +246,14 @@ func (b *browser) walk(t testing.TB, target, name string) ([]*answer, error) {
 				return steps, err
 			}
 			steps = append(steps, a)
+		}
+		cleared, onward, err := b.onward(t, a)
+		if err != nil {
+			return steps, err
+		}
+		if onward != "" {
+			steps, target = append(steps, cleared), onward
+			continue
 		}
 		if a.StatusCode/100 != 3 {
 			return steps, nil

@@ -138,15 +138,25 @@ func TestAnswersThatMislead(t *testing.T) {
 	})
 }
 
-// A crash between the steps of a sign-in leaves nothing to read.
-func TestCodesAreSealed(t *testing.T) {
+// A crash between the steps of a sign-in leaves nothing to read, and the
+// browser begins again without being asked who it is.
+func TestHandOverIsNotKept(t *testing.T) {
 	t.Parallel()
 	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t)}}})
 	h.secrets.add("return path", "sentinel-in-the-return-path")
 	b := h.browser(t, "h2")
-	target := chatURL + "/session/x?q=sentinel-in-the-return-path"
-	for range 8 {
+	page := chatURL + "/session/x?q=sentinel-in-the-return-path"
+	target := page
+	for range 10 {
 		a := b.visit(t, target)
+		_, onward, err := b.onward(t, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if onward != "" {
+			target = onward
+			continue
+		}
 		if a.StatusCode == http.StatusOK { // the provider's form
 			a = b.do(t, "POST", target, strings.NewReader("username=alice&password=alice"), "Content-Type: application/x-www-form-urlencoded", "Origin: "+issuer, "Sec-Fetch-Site: same-origin")
 		}
@@ -161,8 +171,12 @@ func TestCodesAreSealed(t *testing.T) {
 	h.crash(t)
 	h.audit(t)
 	h.launch(t)
-	if a := b.visit(t, target); a.StatusCode != http.StatusFound || a.Header.Get("Location") != chatURL+"/session/x?q=sentinel-in-the-return-path" {
+	if a := b.visit(t, target); a.StatusCode != http.StatusFound || a.Header.Get("Location") != chatURL+"/hux/auth/failed" {
 		t.Errorf("after a restart the hand-over ends with %d at %q", a.StatusCode, a.Header.Get("Location"))
+	}
+	steps := b.follow(t, page, "")
+	if end := steps[len(steps)-1]; end.Request.URL.String() != page || end.StatusCode != http.StatusOK {
+		t.Errorf("begun again, it ends at %s with %d", end.Request.URL, end.StatusCode)
 	}
 	content, err := os.ReadFile(filepath.Join(h.data, "router.db"))
 	if err != nil || bytes.Contains(content, []byte(`"name":"Alice`)) {

@@ -116,7 +116,7 @@ func TestRTR18_SessionsEndByTheirOwnerAlone(t *testing.T) {
 	protocols(t, func(t *testing.T, proto string) {
 		alice := h.signIn(t, proto, "alice")
 		signedIn := func() bool { return alice.me(t, chatURL) != nil && alice.me(t, consoleURL) != nil }
-		for _, path := range []string{"/hux/auth/sign-out", "/hux/api/ui/sign-out", "/hux/api/sessions/end", "/hux/auth/end?code=ABCDEFGHIJKLMNOPQRSTUVWXYZ", "/api/auth/logout"} {
+		for _, path := range []string{"/hux/auth/sign-out", "/hux/api/ui/sign-out", "/hux/api/sessions/end", "/hux/auth/clear", "/hux/api/ui/signed-out", "/api/auth/logout"} {
 			for _, site := range []string{chatURL, consoleURL} {
 				alice.visit(t, site+path)
 				if !signedIn() {
@@ -138,6 +138,9 @@ func TestRTR18_SessionsEndByTheirOwnerAlone(t *testing.T) {
 			a := alice.do(t, "POST", consoleURL+"/hux/auth/sign-out", strings.NewReader(""), header...)
 			if a.StatusCode != http.StatusForbidden || !signedIn() {
 				t.Errorf("sign-out from %s: status %d, signed in %v", name, a.StatusCode, signedIn())
+			}
+			if a, err := alice.read(alice.clear(t, nil, header[1:]...)); err != nil || a.StatusCode != http.StatusForbidden || a.Header.Get("Clear-Site-Data") != "" || !signedIn() {
+				t.Errorf("clearing the chat host from %s: %v, %v", name, a, err)
 			}
 			a = alice.do(t, "POST", consoleURL+"/hux/api/sessions/end", strings.NewReader("{}"), append([]string{"Content-Type: application/json"}, header[1:]...)...)
 			if a.StatusCode != http.StatusForbidden || !signedIn() {
@@ -170,35 +173,48 @@ func TestRTR18_SessionsEndByTheirOwnerAlone(t *testing.T) {
 			t.Errorf("the browser that asked: status %d", a.StatusCode)
 		}
 
-		// A one-time code for the chat host is bound too.
+		// A one-time code for the chat host is bound too, and in no URL.
 		thief, victim := h.browser(t, proto), h.browser(t, proto)
-		steps = thief.follow(t, consoleURL+"/hux/auth/sign-in?flow="+strings.Repeat("a", 64)+"&next=/", "bob")
-		accept := steps[len(steps)-1]
+		flow := strings.Repeat("a", 64)
+		steps = thief.follow(t, consoleURL+"/hux/auth/sign-in?flow="+flow+"&next=/", "bob")
 		i = slices.IndexFunc(steps, func(a *answer) bool { return a.Request.URL.Path == "/hux/auth/accept" })
 		if i < 0 {
-			t.Fatalf("no hand-over: %d at %s", accept.StatusCode, accept.Request.URL.Path)
+			t.Fatalf("no hand-over: %d at %s", steps[len(steps)-1].StatusCode, steps[len(steps)-1].Request.URL.Path)
 		}
-		victim.visit(t, chatURL+"/hux/auth/start?next=/")
-		victim.visit(t, steps[i].Request.URL.String())
+		if got := steps[i].Request.URL.String(); got != chatURL+"/hux/auth/accept?flow="+flow {
+			t.Errorf("the hand-over is at %s", got)
+		}
+		code := handoverCode(t, steps[:i])
+		start := victim.visit(t, chatURL+"/hux/auth/start?next=/")
+		to, err := url.Parse(start.Header.Get("Location"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mine := to.Query().Get("flow")
+		victim.visit(t, chatURL+"/hux/auth/accept?flow="+mine, "Cookie: __Secure-hux_handover_"+mine[:8]+"="+code)
 		if victim.me(t, chatURL) != nil {
 			t.Error("a hand-over that another browser began signs this one in")
-		}
-		if strings.Contains(accept.Request.URL.String(), "code=") {
-			t.Errorf("a refused hand-over ends at %s", accept.Request.URL)
 		}
 
 		old := alice.cookie(t, consoleURL, "__Host-hux_console")
 		signOut := alice.do(t, "POST", consoleURL+"/hux/auth/sign-out", strings.NewReader(""), form, "Origin: "+consoleURL, "Sec-Fetch-Site: same-origin")
-		if signOut.StatusCode != http.StatusSeeOther || !strings.Contains(signOut.Header.Get("Clear-Site-Data"), `"storage"`) || strings.Contains(signOut.Header.Get("Clear-Site-Data"), "cookies") {
+		if signOut.StatusCode != http.StatusOK || !strings.Contains(signOut.Header.Get("Clear-Site-Data"), `"storage"`) || strings.Contains(signOut.Header.Get("Clear-Site-Data"), "cookies") {
 			t.Errorf("sign-out: %d, Clear-Site-Data %q", signOut.StatusCode, signOut.Header.Get("Clear-Site-Data"))
 		}
-		steps = alice.follow(t, signOut.Header.Get("Location"), "")
+		if a := h.browser(t, proto).do(t, "GET", chatURL+"/hux/api/me", nil, "Cookie: __Host-hux_chat="+alice.cookie(t, chatURL, "__Host-hux_chat")); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("the chat before it is cleared: status %d", a.StatusCode)
+		}
+		cleared, onward, err := alice.onward(t, signOut)
+		if err != nil || onward == "" {
+			t.Fatalf("the page after sign-out: %q, %v", onward, err)
+		}
+		if v := cleared.Header.Get("Clear-Site-Data"); !strings.Contains(v, `"cache"`) || strings.Contains(v, "cookies") {
+			t.Errorf("the chat host at sign-out: Clear-Site-Data %q", v)
+		}
+		steps = alice.follow(t, onward, "")
 		end := steps[len(steps)-1]
 		if end.Request.URL.String() != consoleURL+"/hux/api/ui/signed-out" || end.StatusCode != http.StatusOK {
 			t.Errorf("sign-out ends at %s with %d", end.Request.URL, end.StatusCode)
-		}
-		if cleared := steps[0].Header.Get("Clear-Site-Data"); steps[0].Request.URL.Host != "chat.hux.test" || !strings.Contains(cleared, `"cache"`) || strings.Contains(cleared, "cookies") {
-			t.Errorf("the chat host at sign-out: %s, Clear-Site-Data %q", steps[0].Request.URL.Path, cleared)
 		}
 		if signedIn() || alice.cookie(t, chatURL, "__Host-hux_chat") != "" || alice.cookie(t, consoleURL, "__Host-hux_console") != "" {
 			t.Error("alice is still signed in")
@@ -210,6 +226,23 @@ func TestRTR18_SessionsEndByTheirOwnerAlone(t *testing.T) {
 			t.Error("the provider still has alice's session")
 		}
 	})
+}
+
+// handoverCode is the code of the hand-over that steps lead to.
+func handoverCode(t testing.TB, steps []*answer) string {
+	t.Helper()
+	for _, step := range steps {
+		for _, c := range step.Cookies() {
+			if strings.HasPrefix(c.Name, "__Secure-hux_handover_") && c.MaxAge > 0 {
+				if !c.HttpOnly || !c.Secure || c.Domain != "hux.test" || c.Path != "/hux/auth/accept" {
+					t.Errorf("the cookie of a hand-over: %s", c.Raw)
+				}
+				return c.Value
+			}
+		}
+	}
+	t.Fatal("no hand-over")
+	return ""
 }
 
 // stealCallback signs in at the provider and stops before the callback.
@@ -316,10 +349,15 @@ func TestSignInChecksWhatComesBack(t *testing.T) {
 		}
 
 		// Signing in for real, and what the cookies are.
-		for _, a := range b.follow(t, chatURL+"/", "alice") {
+		steps := b.follow(t, chatURL+"/", "alice")
+		handoverCode(t, steps)
+		for _, a := range steps {
 			for _, c := range a.Cookies() {
 				if !strings.Contains(c.Name, "hux_") || a.Request.URL.Host == "sso.hux.test" {
 					continue
+				}
+				if strings.HasPrefix(c.Name, "__Secure-hux_handover_") {
+					continue // handoverCode looks at that
 				}
 				if !strings.HasPrefix(c.Name, "__Host-") || !c.Secure || !c.HttpOnly || c.Path != "/" || c.Domain != "" || c.SameSite != http.SameSiteLaxMode {
 					t.Errorf("a cookie of ours: %s", c.Raw)

@@ -143,7 +143,7 @@ test('the keyboard alone is enough', async () => {
 
   await page.keyboard.press('Enter');
   const frame = await until(() => page.frames().find((f) => f.url().startsWith(hux.console)), { what: 'the frame' });
-  await frame.waitForSelector('[data-me][aria-busy="false"]');
+  await frame.waitForSelector('[data-me][aria-busy="false"]', { state: 'attached' });
   await page.waitForSelector('.hux-frame:not(.hux-waiting)');
   await page.keyboard.press('Tab');
   assert.match(await focused(), /hux-frame/);

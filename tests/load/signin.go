@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -58,16 +60,25 @@ func signIn(ctx context.Context, page, name string) (string, error) {
 	defer transport.CloseIdleConnections()
 	browser := &http.Client{Transport: transport, Jar: jar, Timeout: 10 * time.Second}
 
-	form, err := visit(ctx, browser, http.MethodGet, page, "")
+	form, _, err := visit(ctx, browser, http.MethodGet, page, "", "")
 	if err != nil {
 		return "", err
 	}
 	if form.Host == start.Host {
 		return "", errors.New("nobody asked to sign in")
 	}
-	end, err := visit(ctx, browser, http.MethodPost, form.String(), url.Values{"username": {name}, "password": {name}}.Encode())
+	end, body, err := visit(ctx, browser, http.MethodPost, form.String(), "", url.Values{"username": {name}, "password": {name}}.Encode())
 	if err != nil {
 		return "", err
+	}
+	if page := clearPage.FindStringSubmatch(body); page != nil { // the router's; its script sends this and goes on
+		ticket := url.Values{"ticket": {html.UnescapeString(page[1])}}.Encode()
+		if _, _, err := visit(ctx, browser, http.MethodPost, start.Scheme+"://"+start.Host+"/hux/auth/clear", end.Scheme+"://"+end.Host, ticket); err != nil {
+			return "", err
+		}
+		if end, _, err = visit(ctx, browser, http.MethodGet, html.UnescapeString(page[2]), "", ""); err != nil {
+			return "", err
+		}
 	}
 	if end.Host != start.Host {
 		return "", fmt.Errorf("the sign-in ended at %s", end.Host)
@@ -79,27 +90,36 @@ func signIn(ctx context.Context, page, name string) (string, error) {
 	return strings.Join(cookies, "; "), nil
 }
 
+// clearPage is what matters of the page that has the chat host forget an
+// earlier user.
+var clearPage = regexp.MustCompile(`(?s)data-ticket="([^"]*)".*<a href="([^"]*)" data-onward`)
+
 // visit sends a request as a browser does that goes to a page, and returns
-// where the redirects led to, which must be a 200.
-func visit(ctx context.Context, browser *http.Client, method, to, form string) (*url.URL, error) {
+// where the redirects led to, which must be a success, and the body. A form
+// comes from a page of origin, if that is given.
+func visit(ctx context.Context, browser *http.Client, method, to, origin, form string) (*url.URL, string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, to, strings.NewReader(form))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	req.Header.Set("Accept", "text/html")
+	if origin != "" {
+		req.Header.Set("Origin", origin)
+	}
 	if form != "" {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	resp, err := browser.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return nil, err
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, "", err
 	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s%s answers %s", resp.Request.URL.Host, resp.Request.URL.Path, resp.Status)
+	if resp.StatusCode/100 != 2 {
+		return nil, "", fmt.Errorf("%s%s answers %s", resp.Request.URL.Host, resp.Request.URL.Path, resp.Status)
 	}
-	return resp.Request.URL, nil
+	return resp.Request.URL, string(body), nil
 }

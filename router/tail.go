@@ -144,7 +144,7 @@ func (f *follower) run(ctx context.Context) error {
 		cut()
 		switch {
 		case ctx.Err() != nil, errors.Is(f.failed, errEnded):
-			return nil
+			return nil //nolint:nilerr // whoever follows has had enough: that is no failure
 		case f.failed != nil:
 			return f.failed
 		}

@@ -18,6 +18,14 @@
  */
 
 /**
+ * GET /hux/v1/capabilities, as far as it is used
+ *
+ * @typedef {object} Capabilities
+ * @property {string} contract_version
+ * @property {Record<string, {enabled: boolean, listed: boolean, depends_on: string[], blocked_by: string[]}>} flags
+ */
+
+/**
  * GET /hux/api/status, for operators
  *
  * @typedef {object} Status

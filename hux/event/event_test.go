@@ -184,8 +184,9 @@ func TestEpochIsTheStoresAndStays(t *testing.T) {
 		}
 		return e
 	}
-	if epoch(a) == epoch(b) || epoch(a) != epoch(a) || epoch(a) == "" {
-		t.Errorf("epochs %q and %q", epoch(a), epoch(b))
+	first := epoch(a)
+	if first == epoch(b) || first != epoch(a) || first == "" {
+		t.Errorf("epochs %q and %q", first, epoch(b))
 	}
 }
 

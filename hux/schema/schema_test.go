@@ -191,7 +191,7 @@ func TestSlipsInSchemasAreRefused(t *testing.T) {
 		"format":            {head(`"format":"dat-time"`), "format"},
 		"type":              {head(`"type":"strng"`), "type"},
 		"number, not whole": {head(`"type":"number"`), "type"},
-		"required":          {head(`"properties":{"summary":{}},"required":["sumary"]`), "sumary"},
+		"required":          {head(`"properties":{"summary":{}},"required":["summry"]`), "summry"},
 		"pattern":           {head(`"pattern":"[a-z]+"`), "anchored"},
 		"bound":             {head(`"maxLength":"12"`), "number"},
 		"camelCase":         {head(`"properties":{"runId":{}}`), "snake_case"},

@@ -79,7 +79,7 @@ func newRouter(t testing.TB, change ...func(*identity.Options)) *router {
 		Key: testKey, PublicURL: mustURL(chatURL), ConsoleURL: mustURL(consoleURL),
 		Issuer: rt.idp.URL, ClientID: clientID, ClientSecret: clientSecret, BearerClients: []string{clientID, "cli"},
 		Now: rt.clock.Now, Log: slog.New(slog.NewTextHandler(&rt.log, nil)),
-		Clear: func(w http.ResponseWriter, r *http.Request, c identity.Clearing) {
+		Clear: func(w http.ResponseWriter, _ *http.Request, c identity.Clearing) {
 			_ = api.JSON(w, http.StatusOK, map[string]identity.Clearing{"clearing": c})
 		},
 	}

@@ -124,7 +124,7 @@ func over(t *testing.T, h http.Handler) (address string, config *tls.Config) {
 func TestSlowBodyInHTTP2(t *testing.T) {
 	failed := make(chan error, 1)
 	for name, h := range map[string]func(*recorder, *http.Request){
-		"no more comes": func(rec *recorder, r *http.Request) {
+		"no more comes": func(_ *recorder, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
 			failed <- err
 		},

@@ -14,6 +14,20 @@ followMe((state, me) => {
   signedIn ||= state === 'live';
 });
 everywhere();
+void offerActivity();
+
+/** Links to the activity page where there is one. */
+async function offerActivity() {
+  const link = document.querySelector('a[data-activity]');
+  if (!(link instanceof HTMLElement)) return;
+  try {
+    /** @type {import('./api.js').Capabilities} */
+    const capabilities = await ask('/hux/v1/capabilities');
+    link.hidden = !capabilities.flags['hux.activity_timeline']?.enabled;
+  } catch {
+    link.hidden = true; // there is no API here, or it does not answer just now
+  }
+}
 
 function everywhere() {
   const button = document.querySelector('[data-everywhere]');

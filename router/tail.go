@@ -154,7 +154,7 @@ func (f *follower) run(ctx context.Context) error {
 		if err != nil { // a clean end is nil: the router was restarted, or this reader was too slow
 			fmt.Fprintf(f.stderr, "hux: %s; trying again\n", inert(err.Error()))
 		}
-		timer := time.NewTimer(wait/2 + rand.N(wait/2+1)) //nolint:gosec // spreads readers, no secret
+		timer := time.NewTimer(wait/2 + rand.N(wait/2+1)) // spreads readers
 		select {
 		case <-ctx.Done():
 			timer.Stop()

@@ -142,16 +142,16 @@ func (f *follower) run(ctx context.Context) error {
 			}
 		})
 		cut()
-		switch {
-		case ctx.Err() != nil, errors.Is(f.failed, errEnded):
+		if errors.Is(f.failed, errEnded) {
 			return nil
-		case f.failed != nil:
+		}
+		if f.failed != nil {
 			return f.failed
 		}
 		if f.heard {
 			wait = f.retry
 		}
-		if err != nil { // a clean end is nil: the router was restarted, or this reader was too slow
+		if err != nil && ctx.Err() == nil { // a clean end is nil: the router was restarted, or this reader was too slow
 			fmt.Fprintf(f.stderr, "hux: %s; trying again\n", inert(err.Error()))
 		}
 		timer := time.NewTimer(wait/2 + rand.N(wait/2+1)) // spreads readers

@@ -7,7 +7,7 @@ SHELL := /bin/bash
 GOLANGCI := v2.15.0
 LINTER := .cache/bin/golangci-lint-$(GOLANGCI)
 
-.PHONY: help run build check fmt vet lint types test test-go test-browser test-keycloak test-webui fuzz load deps clean
+.PHONY: help run build check fmt vet lint types test test-go test-browser test-keycloak test-webui fuzz crash load deps clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -66,6 +66,10 @@ FUZZTIME ?= 30s
 fuzz: ## run every fuzz target for FUZZTIME
 	@grep -rnoE 'func Fuzz\w+' --include='*_test.go' . | sed -E 's/^(.*)\/[^/]+:[0-9]+:func (Fuzz\w+)/\1 \2/' | while read -r dir name; do \
 		echo "$$dir $$name"; go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
+
+CRASHES ?= 200
+crash: ## kill hux in the middle of writing, CRASHES times
+	CRASHES=$(CRASHES) go test -count=1 -timeout 30m -v -run TestKilledWhileWriting ./tests/crash
 
 load: build ## the figures of docs/performance.md
 	go run ./tests/load

@@ -237,13 +237,13 @@ func TestOpenAPIComponentsAcceptTheExamples(t *testing.T) {
 		if err := json.Unmarshal(text, &example); err != nil {
 			t.Fatal(err)
 		}
-		if err := doc.ValidateSchemaJSON(doc.Components.Schemas[name].Value, example); err != nil {
+		if err := doc.ValidateSchemaJSON(doc.Components.Schemas[name].Value, example, openapi3.EnableJSONSchema2020()); err != nil {
 			t.Errorf("%s: the component refuses the example: %v", name, err)
 		}
 		for member := range example {
 			example[member] = []any{map[string]any{}}
 		}
-		if err := doc.ValidateSchemaJSON(doc.Components.Schemas[name].Value, example); err == nil {
+		if err := doc.ValidateSchemaJSON(doc.Components.Schemas[name].Value, example, openapi3.EnableJSONSchema2020()); err == nil {
 			t.Errorf("%s: the component accepts anything", name)
 		}
 	}

@@ -142,19 +142,19 @@ func (f *follower) run(ctx context.Context) error {
 			}
 		})
 		cut()
-		switch {
-		case ctx.Err() != nil, errors.Is(f.failed, errEnded):
-			return nil //nolint:nilerr // whoever follows has had enough: that is no failure
-		case f.failed != nil:
+		if errors.Is(f.failed, errEnded) {
+			return nil
+		}
+		if f.failed != nil {
 			return f.failed
 		}
 		if f.heard {
 			wait = f.retry
 		}
-		if err != nil { // a clean end is nil: the router was restarted, or this reader was too slow
+		if err != nil && ctx.Err() == nil { // a clean end is nil: the router was restarted, or this reader was too slow
 			fmt.Fprintf(f.stderr, "hux: %s; trying again\n", inert(err.Error()))
 		}
-		timer := time.NewTimer(wait/2 + rand.N(wait/2+1)) //nolint:gosec // spreads readers, no secret
+		timer := time.NewTimer(wait/2 + rand.N(wait/2+1)) // spreads readers
 		select {
 		case <-ctx.Done():
 			timer.Stop()

@@ -36,14 +36,8 @@ type StreamOptions struct {
 	Head         uint64
 }
 
-// Stream writes events after o.After to w as they become durable, until ctx
-// ends. Headers must not have been written. It returns when the reader is gone
-// or the stream was ended on purpose.
-func (l *Log) Stream(ctx context.Context, w http.ResponseWriter, o StreamOptions) {
-	k := tailKey{o.DB.Tenant(), o.Conversation}
-	tl := l.follow(k)
-	defer l.leave(k, tl)
-
+// WriteHeader begins the answer, which is all of it for a HEAD request.
+func (o StreamOptions) WriteHeader(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store, no-transform")
@@ -52,7 +46,17 @@ func (l *Log) Stream(ctx context.Context, w http.ResponseWriter, o StreamOptions
 	h.Set("HUX-Replay-After", strconv.FormatUint(o.After, 10))
 	h.Set("HUX-Head-Seq", strconv.FormatUint(o.Head, 10))
 	w.WriteHeader(http.StatusOK)
+}
 
+// Stream writes events after o.After to w as they become durable, until ctx
+// ends. Headers must not have been written. It returns when the reader is gone
+// or the stream was ended on purpose.
+func (l *Log) Stream(ctx context.Context, w http.ResponseWriter, o StreamOptions) {
+	k := tailKey{o.DB.Tenant(), o.Conversation}
+	tl := l.follow(k)
+	defer l.leave(k, tl)
+
+	o.WriteHeader(w)
 	s := writer{w: w, control: http.NewResponseController(w)}
 	s.add("retry: 2000\n\n")
 	s.tell("hux.hello", map[string]any{"epoch": o.Epoch, "replay_after": o.After, "head_seq": o.Head})

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -88,7 +89,8 @@ func guard(run func() error) (err error) {
 	switch err := run(); {
 	case errors.Is(err, berrors.ErrMaxSizeReached):
 		return ErrQuota
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT),
+		err != nil && strings.Contains(err.Error(), "file resize error"): // bbolt keeps no more than its text
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	case errors.Is(err, berrors.ErrDatabaseNotOpen):
 		return ErrClosed

@@ -320,6 +320,10 @@ func (s *Service) stream(w http.ResponseWriter, r *http.Request, call *api.Call)
 	case o.After > o.Head:
 		o.After, o.Reset = 0, "cursor_ahead"
 	}
+	if r.Method == http.MethodHead {
+		o.WriteHeader(w)
+		return nil
+	}
 	leave, err := s.log.Admit(call.Actor.ID)
 	if err != nil {
 		return err

@@ -42,9 +42,12 @@ func (s *Server) card(rt api.Route) handler {
 			for name, value := range mux.Vars(r) {
 				r.SetPathValue(name, value)
 			}
-			ctx, end := s.lifetime(r.Context())
-			defer end()
-			return rt.Handler(w, r.WithContext(ctx), call)
+			if rt.Answer == api.Stream { // all else ends by itself, and may at shutdown too
+				ctx, end := s.lifetime(r.Context())
+				defer end()
+				r = r.WithContext(ctx)
+			}
+			return rt.Handler(w, r, call)
 		})(w, r)
 	}
 }

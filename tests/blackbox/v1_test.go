@@ -175,12 +175,17 @@ func (c *caller) follow(t testing.TB, conversation, query string, header ...stri
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	res := c.streamFrom(t, ctx, conversation, query, header...)
-	f := &follower{t, res, bufio.NewReader(res.Body), stop}
-	t.Cleanup(f.close)
+	f := newFollower(t, res, stop)
 	if res.StatusCode != http.StatusOK {
 		body, _ := io.ReadAll(res.Body)
 		t.Fatalf("a stream: %s: %s", res.Status, body)
 	}
+	return f
+}
+
+func newFollower(t testing.TB, res *http.Response, stop context.CancelFunc) *follower {
+	f := &follower{t, res, bufio.NewReader(res.Body), stop}
+	t.Cleanup(f.close)
 	return f
 }
 
@@ -196,8 +201,10 @@ func (c *caller) streamFrom(t testing.TB, ctx context.Context, conversation, que
 
 func (f *follower) close() { f.stop(); _ = f.res.Body.Close() }
 
-// frame is the next one; ok is false at the end of the stream.
+// frame is the next one, for which a stream has a minute; ok is false at the
+// end of the stream.
 func (f *follower) frame() (fr frame, ok bool) {
+	defer time.AfterFunc(time.Minute, f.stop).Stop()
 	for {
 		line, err := f.in.ReadString('\n')
 		if err != nil {

@@ -73,7 +73,7 @@ func conformance(t *testing.T, config map[string]any) *router {
 }
 
 // eachResource runs a test for each resource over both protocols.
-func eachResource(t *testing.T, h *router, test func(t *testing.T, r resource, proto string)) {
+func eachResource(t *testing.T, _ *router, test func(t *testing.T, r resource, proto string)) {
 	t.Helper()
 	for _, r := range resources {
 		t.Run(strings.TrimPrefix(r.path, "/"), func(t *testing.T) {

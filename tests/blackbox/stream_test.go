@@ -53,10 +53,11 @@ func openStream(t testing.TB, b *browser, header ...string) (*http.Response, *bu
 	return res, bufio.NewReader(res.Body)
 }
 
-// within runs f and fails the test if it takes too long.
-func within(t testing.TB, limit time.Duration, what string, f func()) {
+// within runs f, tells how long it took, and fails the test if that is too
+// long.
+func within(t testing.TB, limit time.Duration, what string, f func()) time.Duration {
 	t.Helper()
-	done := make(chan struct{})
+	begun, done := time.Now(), make(chan struct{})
 	go func() { defer close(done); f() }()
 	select {
 	case <-done:
@@ -64,6 +65,7 @@ func within(t testing.TB, limit time.Duration, what string, f func()) {
 		t.Errorf("%s: not within %v", what, limit)
 		<-done
 	}
+	return time.Since(begun)
 }
 
 // RTR-10: an event goes through at once, as it is, and so does the end.

@@ -359,7 +359,7 @@ func TestEventStreamsPerUser(t *testing.T) {
 // A stream ends with the right to read it, and says so.
 func TestEventStreamsEndWithTheirToken(t *testing.T) {
 	t.Parallel()
-	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}}, access: 4 * time.Second, config: map[string]any{"clock_skew": "0s"}})
+	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}}, access: 4 * time.Second, config: map[string]any{"clock_skew": "1s"}})
 	protocols(t, func(t *testing.T, proto string) {
 		alice := h.person(t, proto, "alice")
 		id := alice.conversation(t)

@@ -19,6 +19,7 @@ import (
 type boltEngine struct{ db *bolt.DB }
 
 func openBolt(path string, quota int64) (e *boltEngine, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a file that was cut faults where it is read
 	defer func() {
 		if p := recover(); p != nil { // bbolt panics on some kinds of damage
 			err = fmt.Errorf("open %s: %w", filepath.Base(path), ErrCorrupt)
@@ -38,7 +39,8 @@ func openBolt(path string, quota int64) (e *boltEngine, err error) {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, ErrLocked
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch):
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrVersionMismatch),
+		err != nil && strings.Contains(err.Error(), "file size too small"): // bbolt has no name for it
 		return nil, fmt.Errorf("open %s: %w: %w", filepath.Base(path), ErrCorrupt, err)
 	case err != nil:
 		return nil, fmt.Errorf("open %s: %w", filepath.Base(path), err)
@@ -63,30 +65,65 @@ func syncDir(dir string) error {
 func (e *boltEngine) close() error { return e.db.Close() }
 
 func (e *boltEngine) view(fn func(engineTx) error) error {
-	return guard(func() error {
-		return e.db.View(func(tx *bolt.Tx) error { return fn(boltTx{tx}) })
-	})
+	return guard(fn, e.db.View)
 }
 
 func (e *boltEngine) update(fn func(engineTx) error) error {
-	return guard(func() error {
-		return e.db.Update(func(tx *bolt.Tx) error { return fn(boltTx{tx}) })
-	})
+	return guard(fn, e.db.Update)
 }
 
-// guard turns a fault in the mapped file (cut or unreadable under us) into an
-// error, so that a damaged file never takes the process down.
-func guard(run func() error) (err error) {
+// pageFault is bbolt's panic over a page that is not what it should be.
+type pageFault string
+
+// own makes bbolt's panics, which are texts, pageFaults. It is deferred where
+// bbolt runs and none of ours.
+func own() {
+	switch p := recover().(type) {
+	case nil:
+	case string:
+		panic(pageFault(p))
+	default:
+		panic(p)
+	}
+}
+
+// damage is what a panic in a transaction says of the file: a pageFault, or a
+// fault where it is mapped (cut or unreadable under us). "" is a panic of
+// another kind.
+func damage(p any) string {
+	if fault, ok := p.(pageFault); ok {
+		return string(fault)
+	}
+	if _, ok := p.(interface{ Addr() uintptr }); ok {
+		return "a part of the file can't be read"
+	}
+	return ""
+}
+
+// guard runs fn in a transaction and turns damage of the file into an error, so
+// that it never takes the process down.
+func guard(fn func(engineTx) error, transaction func(func(*bolt.Tx) error) error) (err error) {
+	inside := false // fn
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			if _, ok := p.(interface{ Addr() uintptr }); !ok {
+			if text, ok := p.(string); ok && !inside {
+				p = pageFault(text) // while it begins or commits
+			}
+			what := damage(p)
+			if what == "" {
 				panic(p)
 			}
-			err = fmt.Errorf("%w: a part of the file can't be read", ErrCorrupt)
+			err = fmt.Errorf("%w: %s", ErrCorrupt, what)
 		}
 	}()
-	switch err := run(); {
+	err = transaction(func(tx *bolt.Tx) error {
+		inside = true
+		err := fn(boltTx{tx})
+		inside = false
+		return err
+	})
+	switch {
 	case errors.Is(err, berrors.ErrMaxSizeReached):
 		return ErrQuota
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT),
@@ -102,6 +139,7 @@ func guard(run func() error) (err error) {
 type boltTx struct{ tx *bolt.Tx }
 
 func (t boltTx) get(bucket, key string) []byte {
+	defer own()
 	if b := t.tx.Bucket([]byte(bucket)); b != nil {
 		return b.Get([]byte(key))
 	}
@@ -109,6 +147,7 @@ func (t boltTx) get(bucket, key string) []byte {
 }
 
 func (t boltTx) put(bucket, key string, value []byte) error {
+	defer own()
 	b, err := t.tx.CreateBucketIfNotExists([]byte(bucket))
 	if err != nil {
 		return err
@@ -117,6 +156,7 @@ func (t boltTx) put(bucket, key string, value []byte) error {
 }
 
 func (t boltTx) delete(bucket, key string) error {
+	defer own()
 	if b := t.tx.Bucket([]byte(bucket)); b != nil {
 		return b.Delete([]byte(key))
 	}
@@ -124,6 +164,7 @@ func (t boltTx) delete(bucket, key string) error {
 }
 
 func (t boltTx) next(bucket string) (uint64, error) {
+	defer own()
 	b, err := t.tx.CreateBucketIfNotExists([]byte(bucket))
 	if err != nil {
 		return 0, err
@@ -132,6 +173,7 @@ func (t boltTx) next(bucket string) (uint64, error) {
 }
 
 func (t boltTx) scan(bucket, from string, backwards bool, fn func(string, []byte) bool) error {
+	defer own() // fn just looks at what it is given
 	b := t.tx.Bucket([]byte(bucket))
 	if b == nil {
 		return nil

@@ -114,7 +114,7 @@ func commit(e engine, batch []*write) {
 func (w *write) run(tx *Tx) {
 	defer func() {
 		if p := recover(); p != nil {
-			if _, fault := p.(interface{ Addr() uintptr }); fault {
+			if damage(p) != "" {
 				panic(p) // the file's, not the writer's
 			}
 			w.panicked, w.stack, w.err = p, debug.Stack(), errors.New("the transaction panicked")

@@ -230,10 +230,10 @@ func TestEVT3_OddCursors(t *testing.T) {
 		check(t, proto)
 	})
 	h.stop(t)
-	h.launch(t)
+	h.relaunch(t)
 	protocols(t, check) // a restart changes nothing
 	h.crash(t)
-	h.launch(t)
+	h.relaunch(t)
 	protocols(t, check)
 }
 
@@ -470,7 +470,7 @@ func TestEventStreamsEndAtShutdown(t *testing.T) {
 			h.waitExit(t, 15*time.Second)
 			cancel()
 			wg.Wait()
-			h.launch(t)
+			h.relaunch(t)
 			again := alice.follow(t, id, "", "Last-Event-ID: "+strconv.FormatUint(last, 10))
 			head, _ := strconv.ParseUint(again.res.Header.Get("HUX-Head-Seq"), 10, 64)
 			again.want(last+1, head)

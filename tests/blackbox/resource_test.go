@@ -414,7 +414,7 @@ func TestFND1_Idempotency(t *testing.T) {
 		done = append(done, before{r, alice, proto, header, r.body(1), id})
 	})
 	h.crash(t)
-	h.launch(t)
+	h.relaunch(t)
 	for _, d := range done {
 		a := d.c.call(t, "POST", d.r.path, d.body, d.key)
 		a.want(t, 201, "")

@@ -27,6 +27,16 @@ func (h *router) caller(t testing.TB, proto, credential string) *caller {
 	return &caller{h.browser(t, proto), bearer(credential)}
 }
 
+// relaunch starts a router again and waits until it knows the provider's keys.
+func (h *router) relaunch(t testing.TB) {
+	t.Helper()
+	h.launch(t)
+	c := h.person(t, "h1", "alice")
+	eventually(t, 20*time.Second, "the router takes tokens", func() bool {
+		return c.b.do(t, "GET", apiURL+"/hux/api/me", nil, c.auth).StatusCode == http.StatusOK
+	})
+}
+
 // person is a caller with a token of their own.
 func (h *router) person(t testing.TB, proto, name string) *caller {
 	t.Helper()

@@ -74,9 +74,7 @@ async function portrait(page) {
   return {
     mark: 'left-by-alice',
     id: String(await whoAmI(page)),
-    // All but the one that ties a sign-in to the browser it was begun in,
-    // which is nobody's.
-    cookies: (await page.context().cookies(hux.chat)).filter((c) => !c.name.endsWith('hux_flow')).map((c) => c.value),
+    cookies: (await page.context().cookies(hux.chat)).map((c) => c.value),
   };
 }
 

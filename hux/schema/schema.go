@@ -85,7 +85,7 @@ func Load(files fs.FS) (*Set, error) {
 // beforehand.
 type nothing struct{}
 
-func (nothing) Load(_ string) (any, error) { return nil, errors.New("no such schema") }
+func (nothing) Load(string) (any, error) { return nil, errors.New("no such schema") }
 
 // Names lists the schemas, defs among them, in order.
 func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.files)) }

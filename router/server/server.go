@@ -248,6 +248,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		}
 	})
 	wg.Go(func() { s.stores.Run(background) })
+	wg.Go(func() { s.sweep(background) })
 	wg.Go(func() { s.runSelfCheck(background) })
 	stopAdmin, err := s.ServeAdmin()
 	if err != nil {

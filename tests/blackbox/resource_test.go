@@ -73,7 +73,7 @@ func conformance(t *testing.T, config map[string]any) *router {
 }
 
 // eachResource runs a test for each resource over both protocols.
-func eachResource(t *testing.T, _ *router, test func(t *testing.T, r resource, proto string)) {
+func eachResource(t *testing.T, test func(t *testing.T, r resource, proto string)) {
 	t.Helper()
 	for _, r := range resources {
 		t.Run(strings.TrimPrefix(r.path, "/"), func(t *testing.T) {
@@ -87,7 +87,7 @@ func eachResource(t *testing.T, _ *router, test func(t *testing.T, r resource, p
 func TestFND5_ForeignRecordsAreUnknown(t *testing.T) {
 	t.Parallel()
 	h := conformance(t, nil)
-	eachResource(t, h, func(t *testing.T, r resource, proto string) {
+	eachResource(t, func(t *testing.T, r resource, proto string) {
 		alice, bob, carol := h.person(t, proto, "alice"), h.person(t, proto, "bob"), h.person(t, proto, "carol")
 		agent := h.agent(t, proto, "b")
 		path, etag := r.make(t, alice)
@@ -135,7 +135,7 @@ func TestFND5_ForeignRecordsAreUnknown(t *testing.T) {
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	h := conformance(t, nil)
-	eachResource(t, h, func(t *testing.T, r resource, proto string) {
+	eachResource(t, func(t *testing.T, r resource, proto string) {
 		alice := h.person(t, proto, "alice")
 		path, etag := r.make(t, alice)
 		for at, want := range map[string]struct{ allow, refused string }{
@@ -166,7 +166,7 @@ func TestMethods(t *testing.T) {
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	h := conformance(t, nil)
-	eachResource(t, h, func(t *testing.T, r resource, proto string) {
+	eachResource(t, func(t *testing.T, r resource, proto string) {
 		alice := h.person(t, proto, "alice")
 		path, etag := r.make(t, alice)
 		before := r.count(t, alice)
@@ -244,7 +244,7 @@ func TestBodies(t *testing.T) {
 func TestFND2_Preconditions(t *testing.T) {
 	t.Parallel()
 	h := conformance(t, nil)
-	eachResource(t, h, func(t *testing.T, r resource, proto string) {
+	eachResource(t, func(t *testing.T, r resource, proto string) {
 		alice := h.person(t, proto, "alice")
 		path, etag := r.make(t, alice)
 		id := path[strings.LastIndex(path, "/")+1:]
@@ -312,7 +312,7 @@ func TestFND1_Idempotency(t *testing.T) {
 		id               string
 	}
 	var done []before
-	eachResource(t, h, func(t *testing.T, r resource, proto string) {
+	eachResource(t, func(t *testing.T, r resource, proto string) {
 		alice, carol := h.person(t, proto, "alice"), h.person(t, proto, "carol")
 		if agents[proto] == nil {
 			agents[proto] = h.agent(t, proto, "b")
@@ -429,7 +429,7 @@ func TestFND1_Idempotency(t *testing.T) {
 func TestLists(t *testing.T) {
 	t.Parallel()
 	h := conformance(t, nil)
-	eachResource(t, h, func(t *testing.T, r resource, proto string) {
+	eachResource(t, func(t *testing.T, r resource, proto string) {
 		alice, bob := h.person(t, proto, "alice"), h.person(t, proto, "bob")
 		var wg sync.WaitGroup
 		for i := range 8 {

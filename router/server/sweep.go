@@ -1,0 +1,36 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"bstein.dev/hux/hux/record"
+)
+
+// sweepEvery is how often what has had its time is taken out of the tenants'
+// databases; until then nothing counts it any more.
+const sweepEvery = 6 * time.Hour
+
+// sweep takes expired idempotency keys out of every tenant's database, until
+// ctx ends.
+func (s *Server) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		tenants, err := s.stores.Tenants()
+		if err != nil {
+			slog.Warn("looking for what to sweep", "cause", err)
+		}
+		for _, t := range tenants {
+			if err := record.Sweep(ctx, s.stores.Lease(t)); err != nil && ctx.Err() == nil {
+				slog.Warn("sweeping a tenant's database", "tenant", t, "cause", err)
+			}
+		}
+	}
+}

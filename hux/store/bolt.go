@@ -16,7 +16,14 @@ import (
 )
 
 // boltEngine is one bbolt file.
-type boltEngine struct{ db *bolt.DB }
+type boltEngine struct {
+	db    *bolt.DB
+	quota int
+}
+
+// spareBytes is what a delete may take beyond the quota: bbolt writes the pages
+// that it changes anew, and at the quota nothing could be taken away any more.
+const spareBytes = 4 << 20
 
 func openBolt(path string, quota int64) (e *boltEngine, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a file that was cut faults where it is read
@@ -51,7 +58,7 @@ func openBolt(path string, quota int64) (e *boltEngine, err error) {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
-	return &boltEngine{db}, nil
+	return &boltEngine{db, int(quota)}, nil
 }
 
 func syncDir(dir string) error {
@@ -68,7 +75,13 @@ func (e *boltEngine) view(fn func(engineTx) error) error {
 	return guard(fn, e.db.View)
 }
 
-func (e *boltEngine) update(fn func(engineTx) error) error {
+func (e *boltEngine) update(spare bool, fn func(engineTx) error) error {
+	if e.quota > 0 { // read by this writer alone: there is one at a time
+		e.db.MaxSize = e.quota
+		if spare {
+			e.db.MaxSize += spareBytes
+		}
+	}
 	return guard(fn, e.db.Update)
 }
 

@@ -81,7 +81,7 @@ func commit(e engine, batch []*write) {
 	in := batch
 	for len(in) > 0 {
 		failed := -1
-		err := e.update(func(t engineTx) error {
+		err := e.update(false, func(t engineTx) error {
 			failed = -1
 			ok := make([]*write, 0, len(in))
 			for i, w := range in {
@@ -102,12 +102,32 @@ func commit(e engine, batch []*write) {
 		if failed >= 0 {
 			continue
 		}
-		if err != nil {
-			for _, w := range in {
+		for _, w := range in {
+			switch {
+			case errors.Is(err, ErrQuota):
+				alone(e, w)
+			case err != nil:
 				w.err = err
 			}
 		}
 		return
+	}
+}
+
+// alone commits one writer in a database that has reached its quota: for its
+// size its neighbours are not refused, and one that takes something away may
+// use what is spared for that.
+func alone(e engine, w *write) {
+	for _, spare := range []bool{false, true} {
+		tx := &Tx{}
+		err := e.update(spare, func(t engineTx) error {
+			*tx = Tx{engine: t}
+			w.run(tx)
+			return w.err
+		})
+		if w.err = err; !errors.Is(err, ErrQuota) || !tx.deleted {
+			return
+		}
 	}
 }
 

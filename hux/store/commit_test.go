@@ -109,8 +109,13 @@ func TestQuotaRefusesAndKeeps(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Update(ctx, func(tx *store.Tx) error { return tx.Delete("b", "0") }); err != nil {
-		t.Errorf("a delete at the quota: %v", err)
+	for i := range written {
+		if err := db.Update(ctx, func(tx *store.Tx) error { return tx.Delete("b", strconv.Itoa(i)) }); err != nil {
+			t.Fatalf("delete %d of %d at the quota: %v", i, written, err)
+		}
+	}
+	if err := db.Update(ctx, func(tx *store.Tx) error { return tx.Put("b", "again", make([]byte, 64<<10)) }); err != nil {
+		t.Errorf("after making room: %v", err)
 	}
 }
 

@@ -22,8 +22,9 @@ var (
 type engine interface {
 	view(fn func(engineTx) error) error
 	// update runs fn and commits durably; an error of fn or of the commit
-	// leaves nothing of what fn wrote.
-	update(fn func(engineTx) error) error
+	// leaves nothing of what fn wrote. With spare it may go beyond the quota by
+	// a little.
+	update(spare bool, fn func(engineTx) error) error
 	close() error
 }
 
@@ -85,8 +86,9 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 
 // Tx is a transaction.
 type Tx struct {
-	engine engineTx
-	wrote  bool
+	engine  engineTx
+	wrote   bool
+	deleted bool
 }
 
 // Get is a copy of the value of key in bucket, or nil.
@@ -106,7 +108,7 @@ func (tx *Tx) Put(bucket, key string, value []byte) error {
 
 // Delete removes key from bucket; a missing key is no error.
 func (tx *Tx) Delete(bucket, key string) error {
-	tx.wrote = true
+	tx.wrote, tx.deleted = true, true
 	return tx.engine.delete(bucket, key)
 }
 

@@ -53,9 +53,13 @@ func (s *Server) uncrowd(w http.ResponseWriter, r *http.Request) error {
 	return hux.Errorf(hux.HeadersTooLarge, "Your browser sent more cookies than this site can use. They were removed; load the page again.")
 }
 
+// ourCookie names those of ours that people would miss. The others live for
+// minutes, and a page can plant any number under names like theirs.
 func ourCookie(name string) bool {
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "__Host-"), "__Secure-")
-	return strings.HasPrefix(name, "hux_")
+	for _, prefix := range []string{"__Host-", "__Secure-"} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	return name == "hux_chat" || name == "hux_console" || name == "hux_last"
 }
 
 // sharedDomain is the parent that the chat host and the console host share, ""

@@ -43,9 +43,14 @@ func (s *Server) uncrowd(w http.ResponseWriter, r *http.Request) error {
 			if name == "" || ourCookie(name) || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c) }) {
 				continue
 			}
+			gone := name + "=; Max-Age=0; Path="
+			secure := ""
+			if strings.HasPrefix(name, "__") { // a browser heeds such a name with this alone
+				secure = "; Secure"
+			}
 			for _, p := range paths {
 				for _, d := range domains {
-					w.Header().Add("Set-Cookie", name+"=; Max-Age=0; Path="+p+d)
+					w.Header().Add("Set-Cookie", gone+p+d+secure)
 				}
 			}
 		}

@@ -96,8 +96,8 @@ func (c *client) loop(request []byte, size int, begin, end time.Time) ([]time.Du
 	return took, nil
 }
 
-// get sends a request and reads the answer, which must be a 200; it returns
-// the length of the body.
+// get sends a request and reads the answer, which must be a success; it
+// returns the length of the body.
 func (c *client) get(request []byte) (int, error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return 0, err
@@ -125,7 +125,7 @@ func (c *client) head() (length int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if !bytes.HasPrefix(line, []byte("HTTP/1.1 200 ")) {
+	if !bytes.HasPrefix(line, []byte("HTTP/1.1 2")) {
 		return 0, fmt.Errorf("the answer is %q", bytes.TrimSpace(line))
 	}
 	length = -2

@@ -82,6 +82,58 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// TestFollower tells events that never come, come twice or come late.
+func TestFollower(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		seqs []uint64
+		want faults
+	}{
+		{"as it should be", []uint64{1, 2, 3, 4}, faults{}},
+		{"lost in the middle", []uint64{1, 4}, faults{lost: 2}},
+		{"lost at the end", []uint64{1, 2}, faults{lost: 2}},
+		{"doubled", []uint64{1, 2, 2, 3, 4, 1}, faults{doubled: 2}},
+		{"reordered", []uint64{1, 3, 2, 4}, faults{reordered: 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := &follower{missing: map[uint64]bool{}}
+			for _, seq := range test.seqs {
+				f.count(seq)
+			}
+			var got faults
+			if got.add(f, 4); got != test.want {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestAudience posts to followers of a router in this process.
+func TestAudience(t *testing.T) {
+	to := serveHux(t)
+	path, err := conversation(t.Context(), to.bearer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := write(t.Context(), to.bearer, path, 10, 0, 3); err != nil {
+		t.Fatal(err)
+	}
+	a, err := gather(t.Context(), to.bearer, path, 4, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.want.Store(5 * (6 + 20))
+	if err := write(t.Context(), to.bearer, path, 20, 0, 4); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.await(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if faults := a.dismiss(); faults.lost+faults.doubled+faults.reordered > 0 {
+		t.Errorf("lost, doubled, reordered: %v", faults)
+	}
+}
+
 func TestMedian(t *testing.T) {
 	for _, test := range []struct {
 		sorted []float64
@@ -111,14 +163,57 @@ func BenchmarkBare(b *testing.B) {
 }
 
 func BenchmarkHux(b *testing.B) {
-	t := serveHux(b)
+	t := serveHux(b).session
 	b.Run("json", func(b *testing.B) { perRequest(b, t, jsonPath) })
 	b.Run("page", func(b *testing.B) { perRequest(b, t, plainPagePath) })
 	b.Run("injected", func(b *testing.B) { perRequest(b, t, pagePath) })
 }
 
+// BenchmarkAppend is one event at a time on each of 16 connections.
+func BenchmarkAppend(b *testing.B) {
+	t := serveHux(b).bearer
+	path, err := conversation(b.Context(), t)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := write(b.Context(), t, path, 100, 0, 16); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	if err := write(b.Context(), t, path, b.N, 0, 16); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkFanout is an event to 1,000 followers, 16 at a time.
+func BenchmarkFanout(b *testing.B) {
+	t := serveHux(b).bearer
+	path, err := conversation(b.Context(), t)
+	if err != nil {
+		b.Fatal(err)
+	}
+	a, err := gather(b.Context(), t, path, 0, 1000)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer a.dismiss()
+	b.ReportAllocs()
+	b.ResetTimer()
+	a.expect(b.N)
+	if err := write(b.Context(), t, path, b.N, 0, 16); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := a.await(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// inProcess is a router in this process, as both targets.
+type inProcess struct{ session, bearer *target }
+
 // serveHux runs the router in this process, with a person signed in.
-func serveHux(b *testing.B) *target {
+func serveHux(b testing.TB) inProcess {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -140,6 +235,7 @@ func serveHux(b *testing.B) *target {
 		"public_url": r.site("chat"), "console_url": r.site("console"), "data": b.TempDir(), "access_log": "false",
 		"key":         "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
 		"oidc_issuer": issuer.URL, "oidc_client_secret": r.secret, "slots": "load=http://" + listenUpstream(b),
+		"flags": "hux.foundation,hux.activity_timeline", "streams_per_user": "100000", "oidc_bearer_clients": "hux",
 	}})
 	if err != nil || len(problems) > 0 {
 		b.Fatal(err, problems)
@@ -160,11 +256,18 @@ func serveHux(b *testing.B) *target {
 			b.Error(err)
 		}
 	})
-	cookie, err := signInSoon(ctx, r.site("chat")+"/", person)
+	cookie, err := signInSoon(ctx, r.site("chat")+"/")
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &target{addr: r.hux, headers: []string{"Host: " + strings.TrimPrefix(r.site("chat"), "http://"), "Cookie: " + cookie}}
+	token, err := provider.Token(person)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return inProcess{
+		session: &target{addr: r.hux, headers: []string{"Host: " + strings.TrimPrefix(r.site("chat"), "http://"), "Cookie: " + cookie}},
+		bearer:  &target{name: huxBearerName, addr: r.hux, headers: []string{"Host: " + r.hux, "Authorization: Bearer " + token}},
+	}
 }
 
 // perRequest measures one request at a time on each of 16 connections.

@@ -1,6 +1,6 @@
 // Load measures what the router costs: requests through it beside the same
 // requests through a bare proxy and other proxies, pages with and without the
-// bridge, and memory for each idle stream. docs/performance.md says how to
+// bridge, memory for each idle stream, and the event log. docs/performance.md says how to
 // read what it prints.
 //
 // It starts all that it needs on loopback sockets, stops it at the end, and
@@ -47,12 +47,12 @@ func main() {
 
 func run(ctx context.Context) error {
 	var o options
-	flag.StringVar(&o.kind, "case", "json", "what to measure: json, page or streams")
+	flag.StringVar(&o.kind, "case", "json", "what to measure: json, page, streams; of the event log append, fanout, stalled, replay, followers, tenants")
 	flag.StringVar(&o.hux, "hux", "", "the router's binary; empty to build it")
 	flag.StringVar(&o.peers, "peers", os.Getenv("HUX_LOAD_PEERS"), "directories with other proxies, separated by colons; those in PATH are found too; - for none")
 	flag.BoolVar(&o.accessLog, "access-log", false, "let the router log each request")
 	flag.IntVar(&o.connections, "connections", 16, "keep-alive connections, each with one request at a time")
-	flag.IntVar(&o.streams, "streams", 1000, "idle streams")
+	flag.IntVar(&o.streams, "streams", 1000, "idle streams or followers")
 	flag.IntVar(&o.plan.rounds, "rounds", 11, "rounds that count; each measures every target once")
 	flag.IntVar(&o.plan.attempts, "attempts", 22, "rounds to try for as many calm ones")
 	flag.DurationVar(&o.plan.warm, "warm", 250*time.Millisecond, "warm-up before each measurement")
@@ -62,7 +62,7 @@ func run(ctx context.Context) error {
 	listen := flag.String("listen", "", "")
 	upstreamURL := flag.String("upstream", "", "")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "Usage: go run ./tests/load [-case json|page|streams] [flags]")
+		fmt.Fprintln(os.Stderr, "Usage: go run ./tests/load [-case CASE] [flags]")
 		flag.VisitAll(func(f *flag.Flag) {
 			if f.Usage != "" { // those without are for the driver's own children
 				fmt.Fprintf(os.Stderr, "  -%s (%s): %s\n", f.Name, f.DefValue, f.Usage)
@@ -110,13 +110,19 @@ func measure(ctx context.Context, o options) error {
 	if o.hux, err = filepath.Abs(o.hux); err != nil {
 		return err
 	}
-	if err := r.addBare(ctx); err != nil {
-		return err
+	ofEvents := eventCases[o.kind]
+	if ofEvents == nil {
+		if err := r.addBare(ctx); err != nil {
+			return err
+		}
 	}
-	if err := r.addHux(ctx, o.hux, version, o.accessLog); err != nil {
+	if err := r.addHux(ctx, o, version); err != nil {
 		return err
 	}
 	fmt.Printf("%s, %s, %d CPUs (%s), kernel %s\n\n", time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), cpuModel(), kernel())
+	if ofEvents != nil {
+		return ofEvents(r, ctx, o)
+	}
 	switch o.kind {
 	case "json":
 		if o.peers != "-" {

@@ -158,12 +158,17 @@ func cpuOfAll() (busy time.Duration, cpus int) {
 }
 
 // rss is the resident memory of processes in bytes.
-func rss(pids []int) int64 {
+func rss(pids []int) int64 { return statm(pids, 1) }
+
+// rssOfFiles is what of it are pages of files, which the kernel can take back.
+func rssOfFiles(pids []int) int64 { return statm(pids, 2) }
+
+func statm(pids []int, field int) int64 {
 	var sum int64
 	for _, pid := range pids {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-		if f := strings.Fields(string(text)); len(f) > 1 {
-			pages, _ := strconv.ParseInt(f[1], 10, 64)
+		if f := strings.Fields(string(text)); len(f) > field {
+			pages, _ := strconv.ParseInt(f[field], 10, 64)
 			sum += pages * int64(os.Getpagesize())
 		}
 	}

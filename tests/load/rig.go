@@ -52,6 +52,9 @@ type rig struct {
 	oauth2Min string // and the one with the small cookie
 	hux       string // where hux will listen
 	metrics   string
+	binary    string   // the router's
+	env       []string // and its secrets
+	router    *process
 	processes []*process
 	server    *http.Server
 	targets   []*target
@@ -166,26 +169,35 @@ data: %s
 access_log: %v
 oidc_issuer: %s
 oidc_bearer_clients: hux-cli
-slots: [{id: load, url: "http://%s"}]
 slot_connections: 20000
+slots:
+- {id: load, url: "http://%s"}
 `
 
 // addHux starts the router and signs a person in to it. It is a target twice:
 // with a session in a cookie, and with a bearer token.
-func (r *rig) addHux(ctx context.Context, binary, version string, accessLog bool) error {
+func (r *rig) addHux(ctx context.Context, o options, version string) error {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
-	file := filepath.Join(r.dir, "hux.yaml")
-	text := fmt.Sprintf(huxConfig, r.hux, r.metrics, r.site("chat"), r.site("console"), filepath.Join(r.dir, "data"), accessLog, r.issuer, r.upstream)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	text := fmt.Sprintf(huxConfig, r.hux, r.metrics, r.site("chat"), r.site("console"), filepath.Join(r.dir, "data"), o.accessLog, r.issuer, r.upstream)
+	if o.kind == "tenants" {
+		for n := range tenants { // nobody listens there, and nobody has to
+			text += fmt.Sprintf("- {id: load-%d, url: \"http://127.1.%d.%d:9\"}\n", n, n/250, n%250+1)
+		}
+	}
+	if eventCases[o.kind] != nil {
+		text += eventConfig
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, "hux.yaml"), []byte(text), 0o600); err != nil {
 		return err
 	}
-	env := []string{"HUX_KEY=" + base64.StdEncoding.EncodeToString(key), "HUX_OIDC_CLIENT_SECRET=" + r.secret}
-	p, err := r.start(ctx, "hux", r.hux, env, binary, "serve", "--config", file)
+	r.binary = o.hux
+	r.env = []string{"HUX_KEY=" + base64.StdEncoding.EncodeToString(key), "HUX_OIDC_CLIENT_SECRET=" + r.secret}
+	p, err := r.startHux(ctx)
 	if err != nil {
 		return err
 	}
-	cookie, err := signInSoon(ctx, r.site("chat")+"/", person)
+	cookie, err := signInSoon(ctx, r.site("chat")+"/")
 	if err != nil {
 		return fmt.Errorf("signing in to hux: %w; %s", err, p.lastWords())
 	}
@@ -198,6 +210,11 @@ func (r *rig) addHux(ctx context.Context, binary, version string, accessLog bool
 		&target{name: huxName, version: version, addr: r.hux, headers: []string{"Host: " + chat, "Cookie: " + cookie}, pids: p.tree()},
 		&target{name: huxBearerName, version: version, addr: r.hux, headers: []string{"Host: " + r.hux, "Authorization: Bearer " + token}, pids: p.tree()})
 	return nil
+}
+
+func (r *rig) startHux(ctx context.Context) (p *process, err error) {
+	r.router, err = r.start(ctx, "hux", r.hux, r.env, r.binary, "serve", "--config", filepath.Join(r.dir, "hux.yaml"))
+	return r.router, err
 }
 
 //go:embed peers
@@ -268,7 +285,7 @@ func (r *rig) addPeer(ctx context.Context, p peer, dirs []string) error {
 	}
 	t := &target{name: p.name, version: versionOf(program), addr: c.Listen, headers: []string{"Host: " + c.Listen}, pids: child.tree()}
 	if p.signIn {
-		cookie, err := signInSoon(ctx, "http://"+c.Listen+"/", person)
+		cookie, err := signInSoon(ctx, "http://"+c.Listen+"/")
 		if err != nil {
 			return fmt.Errorf("signing in to %s: %w; %s", p.name, err, child.lastWords())
 		}

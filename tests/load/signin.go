@@ -21,13 +21,13 @@ const domain = ".hux.test"
 
 // signInSoon signs in as soon as that can be done: a proxy may look for its
 // provider in the background.
-func signInSoon(ctx context.Context, page, name string) (string, error) {
+func signInSoon(ctx context.Context, page string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		cookie, err := signIn(ctx, page, name)
+		cookie, err := signIn(ctx, page)
 		if err == nil {
 			return cookie, nil
 		}
@@ -40,8 +40,8 @@ func signInSoon(ctx context.Context, page, name string) (string, error) {
 }
 
 // signIn goes a browser's way from a page to the provider's form and back, as
-// the person of that name, and returns the Cookie header for the page's host.
-func signIn(ctx context.Context, page, name string) (string, error) {
+// the person, and returns the Cookie header for the page's host.
+func signIn(ctx context.Context, page string) (string, error) {
 	start, err := url.Parse(page)
 	if err != nil {
 		return "", err
@@ -67,7 +67,7 @@ func signIn(ctx context.Context, page, name string) (string, error) {
 	if form.Host == start.Host {
 		return "", errors.New("nobody asked to sign in")
 	}
-	end, body, err := visit(ctx, browser, http.MethodPost, form.String(), "", url.Values{"username": {name}, "password": {name}}.Encode())
+	end, body, err := visit(ctx, browser, http.MethodPost, form.String(), "", url.Values{"username": {person}, "password": {person}}.Encode())
 	if err != nil {
 		return "", err
 	}

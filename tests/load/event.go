@@ -1,0 +1,314 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// eventCases are the cases about the event log. Flags and limits of the router
+// are set for these alone, so that the older figures stay comparable.
+var eventCases = map[string]func(*rig, context.Context, options) error{
+	"append":    (*rig).measureAppend,
+	"fanout":    (*rig).measureFanout,
+	"stalled":   (*rig).measureStalled,
+	"replay":    (*rig).measureReplay,
+	"followers": (*rig).measureFollowers,
+	"tenants":   (*rig).measureTenants,
+}
+
+// eventConfig is what those cases add to the router's configuration.
+const eventConfig = `flags: hux.foundation,hux.activity_timeline
+streams_per_user: 100000
+slot_health_every: 1h
+`
+
+// patience is how long the events of one measurement may take to arrive.
+const patience = time.Minute
+
+// bearer is the router with the person's token.
+func (r *rig) bearer() *target { return r.named(huxBearerName) }
+
+func (r *rig) named(name string) *target {
+	return r.targets[slices.IndexFunc(r.targets, func(t *target) bool { return t.name == name })]
+}
+
+// agent makes a credential for an agent of the person's slot.
+func (r *rig) agent(ctx context.Context, o options) (*target, error) {
+	cmd := exec.CommandContext(ctx, o.hux, "agents", "create", "load", "load", "--config", filepath.Join(r.dir, "hux.yaml")) //nolint:gosec // the router under test
+	cmd.Env = r.env
+	cmd.Dir = r.dir
+	credential, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("making an agent: %w", err)
+	}
+	t := *r.bearer()
+	t.name = "hux, agent"
+	t.headers = []string{t.headers[0], "Authorization: Bearer " + strings.TrimSpace(string(credential))}
+	return &t, nil
+}
+
+// conversation makes a conversation and returns the path of its events.
+func conversation(ctx context.Context, t *target) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+t.addr+"/hux/v1/conversations", strings.NewReader("{}"))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", strings.TrimPrefix(t.headers[1], "Authorization: "))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", err
+	}
+	var made struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(body, &made); err != nil || resp.StatusCode != http.StatusCreated {
+		return "", fmt.Errorf("making a conversation: %s: %s", resp.Status, body)
+	}
+	return "/hux/v1/conversations/" + made.ID + "/events", nil
+}
+
+var calls atomic.Int64 // numbers what must differ from request to request
+
+// post is a request that adds an event. An agent's has what an agent sends:
+// an idempotency key and the id of the tool call. More is as many bytes of
+// further data.
+func (t *target) post(path string, more int) []byte {
+	n := calls.Add(1)
+	data := `{"tool":"shell","duration_ms":5230`
+	key := ""
+	if t.name != huxBearerName {
+		data += fmt.Sprintf(`,"tool_call_id":"call-%d"`, n)
+		key = fmt.Sprintf("Idempotency-Key: load-%d\r\n", n)
+	}
+	if more > 0 {
+		data += `,"output":"` + strings.Repeat("all of it is well ", more/18) + `"`
+	}
+	body := fmt.Sprintf(`{"kind":"tool.finished","status":"completed","summary":"Ran the tests of the package, and all of them passed","run_id":"run-%d","data":%s}}`, n/100, data)
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\n%s\r\nUser-Agent: hux-load\r\nAccept: */*\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s",
+		path, strings.Join(t.headers, "\r\n"), key, len(body), body)
+}
+
+// write posts n events from so many connections, each with one at a time.
+func write(ctx context.Context, t *target, path string, n, more, writers int) error {
+	var left atomic.Int64
+	left.Store(int64(n))
+	errs := make([]error, writers)
+	var wg sync.WaitGroup
+	for i := range writers {
+		wg.Go(func() {
+			c, err := dial(ctx, t.addr)
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			defer c.close()
+			for left.Add(-1) >= 0 {
+				if _, err := c.get(t.post(path, more)); err != nil {
+					errs[i] = err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// follower reads a stream of events and holds each number against the last.
+type follower struct {
+	c       *client
+	r       *bufio.Reader
+	last    uint64
+	missing map[uint64]bool // numbers that were passed over
+	doubled int
+	late    int // came after a higher number
+	err     error
+}
+
+// follow opens the stream of events behind a number.
+func follow(ctx context.Context, t *target, path string, after uint64) (*follower, error) {
+	c, err := dial(ctx, t.addr)
+	if err != nil {
+		return nil, err
+	}
+	c.r = bufio.NewReaderSize(c.conn, 16<<10)
+	f := &follower{c: c, last: after, missing: map[uint64]bool{}}
+	if _, err = c.conn.Write(t.request(fmt.Sprintf("%s/stream?after_seq=%d", path, after))); err == nil {
+		_, err = c.head()
+	}
+	if err != nil {
+		c.close()
+		return nil, fmt.Errorf("following: %w", err)
+	}
+	f.r = bufio.NewReaderSize(httputil.NewChunkedReader(c.r), 16<<10)
+	for { // the hello, so that what is posted from now on is live
+		line, err := f.r.ReadSlice('\n')
+		if err != nil {
+			c.close()
+			return nil, fmt.Errorf("following: %w", err)
+		}
+		if bytes.HasPrefix(line, []byte("data: ")) {
+			return f, nil
+		}
+	}
+}
+
+// next reads up to the end of the next event.
+func (f *follower) next() error {
+	for {
+		line, err := f.r.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		number, ok := bytes.CutPrefix(line, []byte("id: "))
+		if !ok {
+			continue
+		}
+		seq, err := strconv.ParseUint(string(bytes.TrimSpace(number)), 10, 64)
+		if err != nil {
+			return err
+		}
+		if line, err = f.r.ReadSlice('\n'); err != nil {
+			return err
+		}
+		if !bytes.HasPrefix(line, []byte(`data: {"schema":"hux.event.v1"`)) {
+			return fmt.Errorf("event %d is %q", seq, line[:min(len(line), 40)])
+		}
+		f.count(seq)
+		return nil
+	}
+}
+
+func (f *follower) count(seq uint64) {
+	switch {
+	case seq > f.last:
+		for n := f.last + 1; n < seq; n++ {
+			f.missing[n] = true
+		}
+		f.last = seq
+	case f.missing[seq]:
+		delete(f.missing, seq)
+		f.late++
+	default:
+		f.doubled++
+	}
+}
+
+// audience is followers of one conversation who read all the time.
+type audience struct {
+	followers []*follower
+	heard     atomic.Int64 // events, by all of them together
+	want      atomic.Int64
+	all       chan time.Time // when heard came to want
+	wg        sync.WaitGroup
+}
+
+func gather(ctx context.Context, t *target, path string, after uint64, n int) (*audience, error) {
+	a := &audience{all: make(chan time.Time, 1)}
+	for range n {
+		f, err := follow(ctx, t, path, after)
+		if err != nil {
+			a.dismiss()
+			return nil, fmt.Errorf("follower %d: %w", len(a.followers)+1, err)
+		}
+		a.followers = append(a.followers, f)
+		a.wg.Go(func() {
+			for f.err = f.next(); f.err == nil; f.err = f.next() {
+				if a.heard.Add(1) == a.want.Load() {
+					a.all <- time.Now()
+				}
+			}
+		})
+	}
+	return a, nil
+}
+
+// expect says that n events come; all have heard all that came before.
+func (a *audience) expect(n int) { a.want.Store(a.heard.Load() + int64(n*len(a.followers))) }
+
+// await is when the last follower heard the last expected event.
+func (a *audience) await(ctx context.Context) (time.Time, error) {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case at := <-a.all:
+		return at, nil
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	case <-late.C:
+		return time.Time{}, fmt.Errorf("%d of %d events came within %v", a.heard.Load(), a.want.Load(), patience)
+	}
+}
+
+// faults counts what must not be.
+type faults struct{ lost, doubled, reordered int }
+
+func (f *faults) add(o *follower, head uint64) {
+	f.lost += len(o.missing) + int(max(head, o.last)-o.last) //nolint:gosec // small
+	f.doubled += o.doubled
+	f.reordered += o.late
+}
+
+func (f faults) String() string { return fmt.Sprintf("%d / %d / %d", f.lost, f.doubled, f.reordered) }
+
+// dismiss ends the streams and counts the faults up to the last number that
+// anybody heard.
+func (a *audience) dismiss() (sum faults) {
+	head := uint64(0)
+	for _, f := range a.followers {
+		f.c.close()
+	}
+	a.wg.Wait()
+	for _, f := range a.followers {
+		head = max(head, f.last)
+	}
+	for _, f := range a.followers {
+		sum.add(f, head)
+	}
+	return sum
+}
+
+// disturbance measures the share of the CPUs that other programs take until
+// the function that it returns is called.
+func (r *rig) disturbance() func() float64 {
+	ours := slices.Concat([]int{os.Getpid()}, r.upPIDs, r.bearer().pids)
+	begin, own := time.Now(), cpuOf(ours)
+	all, cpus := cpuOfAll()
+	return func() float64 {
+		now, _ := cpuOfAll()
+		foreign := (now - all) - (cpuOf(ours) - own)
+		return max(0, foreign.Seconds()/(time.Since(begin).Seconds()*float64(cpus)))
+	}
+}
+
+func percentile(took []time.Duration, p int) string {
+	slices.Sort(took)
+	return fmt.Sprintf("%.2f", micros(took[len(took)*p/100])/1000)
+}
+
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	return median(values)
+}

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -58,7 +59,34 @@ func openBolt(path string, quota int64) (e *boltEngine, err error) {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
+	if err := syncMeta(path, db.Info().PageSize); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", filepath.Base(path), err), db.Close())
+	}
 	return &boltEngine{db, int(quota)}, nil
+}
+
+// syncMeta writes bbolt's two meta pages again as they are read. After a failed
+// fsync, in this process or the last, the page cache may show a meta page that
+// the disk does not hold and that Linux takes for written. The next commit
+// would write over pages that the disk's own meta page still needs, and a power
+// cut leave nothing. What the meta pages lead to was synced before them.
+func syncMeta(path string, pageSize int) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	meta := make([]byte, 2*pageSize)
+	n, err := f.ReadAt(meta, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil // cut: the page that is whole is enough for bbolt
+	}
+	if err == nil {
+		_, err = f.WriteAt(meta[:n], 0)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 func syncDir(dir string) error {
@@ -139,14 +167,24 @@ func guard(fn func(engineTx) error, transaction func(func(*bolt.Tx) error) error
 	switch {
 	case errors.Is(err, berrors.ErrMaxSizeReached):
 		return ErrQuota
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT),
-		err != nil && strings.Contains(err.Error(), "file resize error"): // bbolt keeps no more than its text
+	case full(err):
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	case errors.Is(err, berrors.ErrDatabaseNotOpen):
 		return ErrClosed
 	default:
 		return err
 	}
+}
+
+// full says whether a write found no room. That is not fdatasync's own ENOSPC,
+// which has no path and comes after the pages were given to the disk.
+func full(err error) bool {
+	if err == nil {
+		return false
+	}
+	var write *fs.PathError
+	return errors.As(err, &write) && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) ||
+		strings.Contains(err.Error(), "file resize error") // bbolt keeps no more than its text
 }
 
 type boltTx struct{ tx *bolt.Tx }

@@ -28,7 +28,7 @@ type write struct {
 	turn     chan bool // true: lead the next commit; false: it is done
 }
 
-func (c *commits) join(e engine, fn func(*Tx) error) error {
+func (c *commits) join(db *DB, fn func(*Tx) error) error {
 	w := &write{fn: fn, turn: make(chan bool, 1)}
 	c.mu.Lock()
 	c.waiting = append(c.waiting, w)
@@ -36,7 +36,7 @@ func (c *commits) join(e engine, fn func(*Tx) error) error {
 	c.leading = true
 	c.mu.Unlock()
 	if lead || <-w.turn {
-		c.lead(e)
+		c.lead(db)
 	}
 	if w.panicked != nil {
 		panic(fmt.Sprintf("%v\n\nin the transaction:\n%s", w.panicked, w.stack))
@@ -46,7 +46,7 @@ func (c *commits) join(e engine, fn func(*Tx) error) error {
 
 // lead commits for those who wait, tells them, and passes the lead on. The
 // leader is among them: the queue keeps its order.
-func (c *commits) lead(e engine) {
+func (c *commits) lead(db *DB) {
 	c.mu.Lock()
 	batch := c.waiting
 	c.waiting = nil
@@ -54,7 +54,7 @@ func (c *commits) lead(e engine) {
 		batch, c.waiting = batch[:maxShared:maxShared], batch[maxShared:]
 	}
 	c.mu.Unlock()
-	commit(e, batch)
+	commit(db, batch)
 	c.mu.Lock()
 	var next *write
 	if len(c.waiting) > 0 {
@@ -76,12 +76,12 @@ var errAgain = errors.New("run again without the writer that failed")
 
 // commit runs the writers in one transaction. One that fails is thrown out:
 // at once if it had written nothing, else by running the others again. Where
-// the commit itself fails, nobody's writes are there and all are told.
-func commit(e engine, batch []*write) {
+// the commit itself fails, all are told.
+func commit(db *DB, batch []*write) {
 	in := batch
 	for len(in) > 0 {
 		failed := -1
-		err := e.update(false, func(t engineTx) error {
+		err := db.update(false, func(t engineTx) error {
 			failed = -1
 			ok := make([]*write, 0, len(in))
 			for i, w := range in {
@@ -105,7 +105,7 @@ func commit(e engine, batch []*write) {
 		for _, w := range in {
 			switch {
 			case errors.Is(err, ErrQuota):
-				alone(e, w)
+				alone(db, w)
 			case err != nil:
 				w.err = err
 			}
@@ -117,10 +117,10 @@ func commit(e engine, batch []*write) {
 // alone commits one writer in a database that has reached its quota: for its
 // size its neighbours are not refused, and one that takes something away may
 // use what is spared for that.
-func alone(e engine, w *write) {
+func alone(db *DB, w *write) {
 	for _, spare := range []bool{false, true} {
 		tx := &Tx{}
-		err := e.update(spare, func(t engineTx) error {
+		err := db.update(spare, func(t engineTx) error {
 			*tx = Tx{engine: t}
 			w.run(tx)
 			return w.err

@@ -29,6 +29,11 @@ type PoolOptions struct {
 // opened when it is first asked for and closed when it has been idle. A
 // damaged file is its tenant's misfortune alone: it is left as it is for
 // whoever repairs it, and every use of it is ErrCorrupt.
+//
+// Locks are taken in the order tenantDB.mu, Pool.mu, DB.mu. Opening one
+// database may close another, and so take a second tenantDB.mu: of one that
+// nobody uses. The opener counts as a user of its own since before it looked
+// for a victim, so no two openers can wait for each other.
 type Pool struct {
 	o PoolOptions
 
@@ -40,7 +45,7 @@ type Pool struct {
 
 // tenantDB is one tenant's database, open or not.
 type tenantDB struct {
-	mu      sync.Mutex // held while opening and closing; taken before Pool.mu
+	mu      sync.Mutex // held while opening and closing
 	db      *DB
 	corrupt error
 
@@ -119,7 +124,9 @@ func (p *Pool) with(t hux.Tenant, fn func(*DB) error) error {
 	}
 	err = fn(db)
 	if errors.Is(err, ErrCorrupt) {
-		p.quarantine(t, e, err)
+		e.mu.Lock()
+		e.condemn(t, err)
+		e.mu.Unlock()
 	}
 	return err
 }
@@ -140,25 +147,12 @@ func (p *Pool) opened(t hux.Tenant, e *tenantDB) (*DB, error) {
 	if full {
 		p.closeIdle(0)
 	}
-	_, statErr := os.Stat(filepath.Dir(path))
-	db, err := Open(path, p.o.Quota)
-	switch {
-	case errors.Is(err, ErrCorrupt):
-		e.corrupt = err
-		slog.Error("a tenant's database is damaged; only this tenant is affected", "tenant", t, "cause", err)
-		return nil, err
-	case err != nil:
-		return nil, err
+	db, err := p.prepared(path)
+	if errors.Is(err, ErrCorrupt) {
+		e.condemn(t, err)
 	}
-	if errors.Is(statErr, fs.ErrNotExist) {
-		if err := syncDir(p.o.Dir); err != nil { // the tenant's folder is new
-			return nil, errors.Join(err, db.Close())
-		}
-	}
-	if p.o.Prepare != nil {
-		if err := db.Update(context.Background(), p.o.Prepare); err != nil {
-			return nil, errors.Join(err, db.Close())
-		}
+	if err != nil {
+		return nil, err
 	}
 	e.db = db
 	p.mu.Lock()
@@ -168,11 +162,28 @@ func (p *Pool) opened(t hux.Tenant, e *tenantDB) (*DB, error) {
 	return db, nil
 }
 
-// quarantine keeps a database that was found damaged from being used again
-// until the next start.
-func (p *Pool) quarantine(t hux.Tenant, e *tenantDB, cause error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// prepared opens the database in the file at path and prepares it.
+func (p *Pool) prepared(path string) (*DB, error) {
+	_, statErr := os.Stat(filepath.Dir(path))
+	db, err := Open(path, p.o.Quota)
+	if err != nil {
+		return nil, err
+	}
+	if errors.Is(statErr, fs.ErrNotExist) {
+		err = syncDir(p.o.Dir) // the tenant's folder is new
+	}
+	if err == nil && p.o.Prepare != nil {
+		err = db.Update(context.Background(), p.o.Prepare)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// condemn keeps a database that was found damaged from being used again until
+// the next start. e.mu is held.
+func (e *tenantDB) condemn(t hux.Tenant, cause error) {
 	if e.corrupt == nil {
 		e.corrupt = cause
 		slog.Error("a tenant's database is damaged; only this tenant is affected", "tenant", t, "cause", cause)

@@ -7,6 +7,8 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 )
 
 // What can be wrong with a database besides the disk.
@@ -16,6 +18,12 @@ var (
 	ErrQuota   = errors.New("the database has reached its quota")
 	ErrFull    = errors.New("the disk is full")
 	ErrClosed  = errors.New("the database is closed")
+
+	// ErrFailed is a commit that the disk did not confirm. What was written may
+	// be there later or not: who tries again has to look, or to use the same
+	// idempotency key. Nothing else is done with the database until it was
+	// opened again, which the next use does.
+	ErrFailed = errors.New("the commit failed")
 )
 
 // engine is what a database needs of the software below it.
@@ -25,6 +33,8 @@ type engine interface {
 	// leaves nothing of what fn wrote. With spare it may go beyond the quota by
 	// a little.
 	update(spare bool, fn func(engineTx) error) error
+	// close waits for open transactions; what begins later is ErrClosed. It may
+	// be called again.
 	close() error
 }
 
@@ -41,31 +51,88 @@ type engineTx interface {
 
 // DB is one open database. It is safe for concurrent use.
 type DB struct {
-	engine  engine
+	open    func() (engine, error)
 	commits commits
+
+	mu     sync.Mutex // held while opening again and closing, never by a transaction
+	engine engine
+	failed bool // a commit failed: the engine is not to be used any more
+	closed bool
 }
 
 // Open opens the database in the file at path, and makes it (and its folder,
 // mode 0700) where it is missing. quota bounds its size in bytes; 0 is none. A
 // damaged file is ErrCorrupt, never a panic.
 func Open(path string, quota int64) (*DB, error) {
-	e, err := openBolt(path, quota)
-	if err != nil {
+	db := &DB{open: func() (engine, error) { return openBolt(path, quota) }}
+	var err error
+	if db.engine, err = db.open(); err != nil {
 		return nil, err
 	}
-	return &DB{engine: e}, nil
+	return db, nil
 }
 
 // Close waits for open transactions and closes the database.
-func (db *DB) Close() error { return db.engine.close() }
+func (db *DB) Close() error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.closed = true
+	return db.engine.close()
+}
+
+// current is the engine to use; after a failed commit it is opened again first.
+func (db *DB) current() (engine, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.failed && !db.closed {
+		if err := db.engine.close(); err != nil {
+			return nil, err
+		}
+		e, err := db.open()
+		if err != nil {
+			return nil, err
+		}
+		db.engine, db.failed = e, false
+	}
+	return db.engine, nil
+}
+
+// update runs fn in a transaction of the engine. Where the commit fails for
+// another reason than want of room, what the disk holds is unknown (Linux
+// drops pages that it could not write and takes them for written), so nobody
+// reads it or builds on it before it was opened again.
+func (db *DB) update(spare bool, fn func(engineTx) error) error {
+	e, err := db.current()
+	if err != nil {
+		return err
+	}
+	committing := false
+	err = e.update(spare, func(t engineTx) error {
+		err := fn(t)
+		committing = err == nil
+		return err
+	})
+	if err == nil || !committing || errors.Is(err, ErrQuota) || errors.Is(err, ErrFull) {
+		return err
+	}
+	db.mu.Lock()
+	db.failed = true
+	db.mu.Unlock()
+	return fmt.Errorf("%w: %w", ErrFailed, err)
+}
 
 // View runs fn in a read transaction. fn must not wait for a client: a long
-// one keeps old pages alive and can hold up a writer.
+// one keeps old pages alive and can hold up a writer. Nor may it begin another
+// transaction, which could wait for its own end.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return db.engine.view(func(t engineTx) error { return fn(&Tx{engine: t}) })
+	e, err := db.current()
+	if err != nil {
+		return err
+	}
+	return e.view(func(t engineTx) error { return fn(&Tx{engine: t}) })
 }
 
 // Update runs fn in a write transaction and returns once its writes are
@@ -81,7 +148,7 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return db.commits.join(db.engine, fn)
+	return db.commits.join(db, fn)
 }
 
 // Tx is a transaction.

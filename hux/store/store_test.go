@@ -5,10 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"bstein.dev/hux/hux/store"
+	"bstein.dev/hux/hux/store/storetest"
 )
 
 var ctx = context.Background()
@@ -22,85 +22,21 @@ func open(t *testing.T, path string) *store.DB {
 	return db
 }
 
-func TestWhatUpdateWroteIsThereAfterReopening(t *testing.T) {
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Open {
+		path := filepath.Join(t.TempDir(), "db")
+		return func(quota int64) (*store.DB, error) { return store.Open(path, quota) }
+	})
+}
+
+func TestFilesAreTheOwnersAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "router.db")
 	db := open(t, path)
-	err := db.Update(ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.Put("b", "k1", []byte("v1")), tx.Put("b", "k2", []byte("v2")), tx.Put("b", "x", []byte("v3")), tx.Delete("none", "k"))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	db = open(t, path)
 	defer func() { _ = db.Close() }()
-	err = db.View(ctx, func(tx *store.Tx) error {
-		if v := tx.Get("b", "k1"); string(v) != "v1" {
-			t.Errorf("k1 is %q", v)
+	for path, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: mode %v, %v", filepath.Base(path), info.Mode(), err)
 		}
-		if tx.Get("b", "none") != nil || tx.Get("none", "k") != nil || tx.List("none", "") != nil {
-			t.Error("something is there that was never put")
-		}
-		var keys []string
-		for _, e := range tx.List("b", "k") {
-			keys = append(keys, e.Key+"="+string(e.Value))
-		}
-		if !slices.Equal(keys, []string{"k1=v1", "k2=v2"}) {
-			t.Errorf("list %v", keys)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-}
-
-func TestAFailedUpdateLeavesNothing(t *testing.T) {
-	db := open(t, filepath.Join(t.TempDir(), "db"))
-	defer func() { _ = db.Close() }()
-	no := errors.New("no")
-	if err := db.Update(ctx, func(tx *store.Tx) error { return errors.Join(tx.Put("b", "k", []byte("v")), no) }); !errors.Is(err, no) {
-		t.Fatal(err)
-	}
-	ended, cancel := context.WithCancel(ctx)
-	cancel()
-	if err := db.Update(ended, func(tx *store.Tx) error { return tx.Put("b", "k", []byte("v")) }); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	_ = db.View(ctx, func(tx *store.Tx) error {
-		if tx.Get("b", "k") != nil {
-			t.Error("the write stayed")
-		}
-		return nil
-	})
-}
-
-func TestAListMayBeDeletedWhileWalked(t *testing.T) {
-	db := open(t, filepath.Join(t.TempDir(), "db"))
-	defer func() { _ = db.Close() }()
-	err := db.Update(ctx, func(tx *store.Tx) error {
-		for i := range 101 {
-			if err := tx.Put("b", string(rune('a'+i)), []byte("v")); err != nil {
-				return err
-			}
-		}
-		for _, e := range tx.List("b", "") {
-			if err := tx.Delete("b", e.Key); err != nil {
-				return err
-			}
-		}
-		if left := tx.List("b", ""); len(left) != 0 {
-			t.Errorf("%d of 101 survive", len(left))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -27,7 +27,7 @@ Usage:
   hux serve   [--config FILE] …     the real thing
   hux check   [--config FILE] …     validate the configuration; --online also asks the
                                     sign-in provider and the WebUIs
-  hux slots   list | assign | remove | free
+  hux slots   list | assign | remove | free | restored
   hux agents  list | create | rotate | revoke
   hux tail    CONVERSATION          follow what happens in a conversation
   hux healthz                       is the router on this machine alive?

@@ -29,6 +29,8 @@ const slotsHelp = `Usage:
   hux slots remove SLOT USER             take one member out of a shared slot
   hux slots free SLOT [--wiped]          take it from its members and end their sessions; it goes
                                          back to the pool once --wiped says that its WebUI was emptied
+  hux slots restored SLOT                the tenant's records were put back from a backup: whoever
+                                         follows them starts over
 
 A user is named by the id that hux shows them, usr_…. The commands go to the
 running router through a socket in its data directory; without one they work
@@ -50,7 +52,7 @@ func slots(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	set := flag.NewFlagSet("hux slots", flag.ContinueOnError)
 	share, wiped := set.Bool("share", false, ""), set.Bool("wiped", false, "")
 	o := operatorCommand{help: slotsHelp, set: set, words: map[string][2]int{
-		"list": {0, 0}, "assign": {2, 2}, "remove": {2, 2}, "free": {1, 1},
+		"list": {0, 0}, "assign": {2, 2}, "remove": {2, 2}, "free": {1, 1}, "restored": {1, 1},
 	}}
 	if err := o.parse(args, stdout, stderr); err != nil {
 		return err

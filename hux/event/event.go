@@ -154,5 +154,11 @@ func Begin(tx *store.Tx) error {
 	if tx.Get(epochs, storeEpoch) != nil {
 		return nil
 	}
-	return tx.Put(epochs, storeEpoch, []byte(hux.NewID("epo")[4:16]))
+	return Renew(tx)
+}
+
+// Renew starts a new epoch in a store that was put back from a backup: the
+// numbers after the backup were given out before, for other events.
+func Renew(tx *store.Tx) error {
+	return tx.Put(epochs, storeEpoch, []byte(hux.NewID("epo")[4:]))
 }

@@ -14,6 +14,7 @@ import (
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/tenant"
 )
@@ -83,6 +84,13 @@ func (s *Server) adminHandler() http.Handler {
 			return nil, err
 		}
 		return struct{}{}, s.identity.EndAll(ctx, q.User)
+	})
+	command("/slots/restored", func(ctx context.Context, q AdminRequest) (any, error) {
+		t, err := s.tenantOfSlot(q.Slot)
+		if err != nil {
+			return nil, err
+		}
+		return struct{}{}, s.stores.Lease(t).Update(ctx, event.Renew)
 	})
 	command("/agents/create", func(ctx context.Context, q AdminRequest) (any, error) {
 		t, err := s.tenantOfSlot(q.Slot)

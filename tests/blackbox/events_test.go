@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -643,4 +645,43 @@ func TestAgents(t *testing.T) {
 	})
 	worker := h.person(t, "h1", "worker")
 	worker.call(t, "GET", "/conversations", "").want(t, 404, "not_found")
+}
+
+// EVT-3: records that were put back from an older backup begin a new epoch, and
+// whoever comes with a number of the old one starts over.
+func TestEVT3_RestoredBackup(t *testing.T) {
+	t.Parallel()
+	h := house(t, nil)
+	alice := h.person(t, "h1", "alice")
+	id := alice.conversation(t)
+	alice.post(t, id, note("before the backup"))
+	h.stop(t)
+	files, err := filepath.Glob(filepath.Join(h.data, "tenants", "*", "tenant.db"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v: %v", files, err)
+	}
+	backup, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.relaunch(t)
+	alice = h.person(t, "h1", "alice")
+	alice.post(t, id, note("after it"))
+	old := alice.list(t, "/conversations/"+id+"/events")
+	h.stop(t)
+	if err := os.WriteFile(files[0], backup, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.command(t, "", "slots", "restored", "a")
+	h.command(t, "There is no slot", "slots", "restored", "none")
+	h.relaunch(t)
+	alice = h.person(t, "h1", "alice")
+	if now := alice.list(t, "/conversations/"+id+"/events"); now.Epoch == old.Epoch || now.HeadSeq != 1 || old.HeadSeq != 2 {
+		t.Errorf("before %+v, restored %+v", old, now)
+	}
+	alice.post(t, id, note("another second event"))
+	f := alice.follow(t, id, "?epoch="+old.Epoch, "Last-Event-ID: 2")
+	f.control("hux.hello")
+	f.control("hux.reset")
+	f.want(1, 2)
 }

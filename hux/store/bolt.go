@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,6 +21,13 @@ import (
 type boltEngine struct {
 	db    *bolt.DB
 	quota int
+
+	// bbolt shows a commit to readers once its meta page is written, before that
+	// is synced. A reader that is so early waits here for the outcome.
+	mu        sync.Mutex
+	ended     sync.Cond // a commit has ended, one way or the other
+	confirmed int       // the last transaction that is on disk
+	failed    int       // the last whose commit failed
 }
 
 // spareBytes is what a delete may take beyond the quota: bbolt writes the pages
@@ -62,7 +70,24 @@ func openBolt(path string, quota int64) (e *boltEngine, err error) {
 	if err := syncMeta(path, db.Info().PageSize); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", filepath.Base(path), err), db.Close())
 	}
-	return &boltEngine{db, int(quota)}, nil
+	e = &boltEngine{db: db, quota: int(quota)}
+	e.ended.L = &e.mu
+	return e, db.View(func(tx *bolt.Tx) error { e.confirmed = tx.ID(); return nil })
+}
+
+// onDisk waits until a transaction that is visible is on disk, or says that its
+// commit failed. The wait is for that one commit's sync, which needs no reader
+// to end.
+func (e *boltEngine) onDisk(id int) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id > e.confirmed {
+		if id <= e.failed {
+			return ErrFailed
+		}
+		e.ended.Wait()
+	}
+	return nil
 }
 
 // syncMeta writes bbolt's two meta pages again as they are read. After a failed
@@ -100,7 +125,12 @@ func syncDir(dir string) error {
 func (e *boltEngine) close() error { return e.db.Close() }
 
 func (e *boltEngine) view(fn func(engineTx) error) error {
-	return guard(fn, e.db.View)
+	return guard(func(t engineTx) error {
+		if err := e.onDisk(t.(boltTx).tx.ID()); err != nil {
+			return err
+		}
+		return fn(t)
+	}, e.db.View)
 }
 
 func (e *boltEngine) update(spare bool, fn func(engineTx) error) error {
@@ -110,7 +140,26 @@ func (e *boltEngine) update(spare bool, fn func(engineTx) error) error {
 			e.db.MaxSize += spareBytes
 		}
 	}
-	return guard(fn, e.db.Update)
+	id, committed := 0, false
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if committed {
+			e.confirmed = id
+		} else {
+			e.failed = id
+		}
+		e.ended.Broadcast()
+	}()
+	err := guard(func(t engineTx) error {
+		id = t.(boltTx).tx.ID()
+		e.mu.Lock()
+		e.failed = 0 // the number of one that was undone is given out again
+		e.mu.Unlock()
+		return fn(t)
+	}, e.db.Update)
+	committed = err == nil
+	return err
 }
 
 // pageFault is bbolt's panic over a page that is not what it should be.

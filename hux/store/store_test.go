@@ -5,6 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"bstein.dev/hux/hux/store"
@@ -93,4 +96,47 @@ func TestAFileCutWhileOpenIsAnError(t *testing.T) {
 	if err := db.View(ctx, func(tx *store.Tx) error { tx.Get("b", "k"); return nil }); err == nil {
 		t.Error("reading a file that is gone gave no error")
 	}
+}
+
+// What a reader sees is on disk: a commit whose page is written and not yet
+// synced is waited for, and readers never wait for one another or for ever.
+func TestReadersSeeWhatIsOnDisk(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "db"))
+	defer func() { _ = db.Close() }()
+	const writes = 300
+	var acknowledged atomic.Int64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for n := range writes {
+			err := db.Update(ctx, func(tx *store.Tx) error { // every third is undone, and its number comes again
+				if err := tx.Put("b", "n", []byte(strconv.Itoa(n+1))); err != nil || n%3 == 2 {
+					return errors.Join(err, errors.New("no"))
+				}
+				return nil
+			})
+			if (err != nil) != (n%3 == 2) {
+				t.Errorf("write %d: %v", n, err)
+			}
+			if err == nil {
+				acknowledged.Store(int64(n + 1))
+			}
+		}
+	})
+	for range 4 {
+		wg.Go(func() {
+			for acknowledged.Load() < writes-1 {
+				before := acknowledged.Load()
+				if err := db.View(ctx, func(tx *store.Tx) error {
+					n, _ := strconv.ParseInt(string(tx.Get("b", "n")), 10, 64)
+					if n < before {
+						t.Errorf("%d was acknowledged and a reader sees %d", before, n)
+					}
+					return nil
+				}); err != nil {
+					t.Errorf("a reader: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

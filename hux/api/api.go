@@ -105,6 +105,8 @@ func told(err error) *hux.Error {
 		e = hux.Errorf(hux.QuotaExceeded, "There is no space left to write to. Your operator must make some.").After(time.Minute)
 	case errors.Is(err, store.ErrCorrupt):
 		e = hux.Errorf(hux.StoreCorrupt, "Your records can't be read. Your operator must restore them; the request id names it in the log.")
+	case errors.Is(err, store.ErrFailed):
+		e = hux.Errorf(hux.StoreBusy, "The disk did not confirm this. It may be stored or not: try again with the same Idempotency-Key, or look.").After(time.Second)
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrClosed), errors.Is(err, context.Canceled):
 		e = hux.Errorf(hux.StoreBusy, "This could not be done just now.").After(time.Second)
 	}

@@ -17,6 +17,7 @@ const (
 	pingEvery  = 20 * time.Second
 	writeLimit = 30 * time.Second // a reader that takes longer is closed and resumes by id
 	writeBytes = 64 << 10         // that share one flush
+	keptBytes  = 4 << 10          // of a buffer between two flushes
 )
 
 // Why a stream ends on purpose; its context's cause is one of these.
@@ -129,7 +130,7 @@ func (s *writer) flush() error {
 	if err == nil {
 		err = s.control.Flush()
 	}
-	if s.buffer.Cap() > writeBytes {
+	if s.buffer.Cap() > keptBytes {
 		s.buffer = bytes.Buffer{} // an idle reader keeps no buffer
 	}
 	s.buffer.Reset()

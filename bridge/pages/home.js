@@ -48,8 +48,8 @@ function everywhere() {
     try {
       await ask('/hux/api/sessions/end', { method: 'POST', body: {} });
       signedIn = false; // the next look need not lead anywhere
-      await clearChat(); // its session has ended as well, so this is for what it keeps
-      location.assign('/hux/api/ui/signed-out');
+      // Its session has ended as well, so this is for what it keeps.
+      location.assign(`/hux/api/ui/signed-out${(await clearChat()) ? '' : '?chat=kept'}`);
     } catch (error) {
       failed.textContent = error instanceof Refused ? error.message : 'The router did not answer. Nothing was ended.';
       failed.hidden = false;

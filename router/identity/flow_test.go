@@ -291,7 +291,9 @@ func TestFailureLeadsBack(t *testing.T) {
 	}
 }
 
-func TestNeverFramed(t *testing.T) {
+// Neither in a frame nor by a script that fetches does anybody sign in, or drop
+// a sign-in under way.
+func TestSignInIsInAWindow(t *testing.T) {
 	rt := newRouter(t)
 	b := rt.browser()
 	for _, u := range []string{chatURL + "/hux/auth/start", consoleURL + "/hux/auth/sign-in", consoleURL + "/hux/auth/callback", chatURL + "/hux/auth/accept", chatURL + "/login"} {
@@ -299,6 +301,11 @@ func TestNeverFramed(t *testing.T) {
 			a := b.get(u, "Sec-Fetch-Dest", dest)
 			if a.StatusCode != 403 || !strings.Contains(a.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
 				t.Errorf("%s as %s: %d", u, dest, a.StatusCode)
+			}
+		}
+		for _, mode := range []string{"no-cors", "cors"} {
+			if a := b.get(u, "Sec-Fetch-Dest", "empty", "Sec-Fetch-Mode", mode); a.StatusCode != 403 {
+				t.Errorf("%s fetched with %s: %d", u, mode, a.StatusCode)
 			}
 		}
 	}

@@ -59,18 +59,23 @@ func serve(routes map[string]route, w http.ResponseWriter, r *http.Request) erro
 	case r.Method != found.method && (r.Method != http.MethodHead || found.method != http.MethodGet):
 		w.Header().Set("Allow", found.method)
 		return hux.Errorf(hux.MethodNotAllowed, "Use %s here.", found.method)
-	case found.method == http.MethodGet && framed(r):
-		return hux.Errorf(hux.PolicyDenied, "Signing in is not done in a frame. Open it in a window of its own.")
+	case found.method == http.MethodGet && !inWindow(r):
+		return hux.Errorf(hux.PolicyDenied, "Signing in is done in a window of its own, neither in a frame nor by a script.")
 	}
 	return found.handle(w, r)
 }
 
-// framed reports whether the browser loads r into a frame or the like (Fetch
-// Metadata). One that does not say is held by frame-ancestors.
-func framed(r *http.Request) bool {
+// inWindow reports whether a person goes where r leads, as the browser says it
+// (Fetch Metadata): a frame, or a script that fetches, would sign in behind the
+// person's back. A browser that does not say is held by frame-ancestors and by
+// SameSite; a program says nothing either.
+func inWindow(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Dest") {
-	case "iframe", "frame", "fencedframe", "embed", "object":
+	case "", "document":
 		return true
+	case "empty": // the WebUI's service worker, which fetches a page on the browser's behalf
+		mode := r.Header.Get("Sec-Fetch-Mode")
+		return mode == "navigate" || mode == "same-origin"
 	}
 	return false
 }

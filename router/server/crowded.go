@@ -2,11 +2,8 @@ package server
 
 import (
 	"net/http"
-	"path"
-	"strings"
 
 	"bstein.dev/hux/hux"
-	"bstein.dev/hux/router/identity"
 )
 
 // A page of the chat origin can set cookies for the whole site, in such
@@ -26,52 +23,11 @@ func crowded(r *http.Request) bool {
 	return size > maxCookies
 }
 
-// uncrowd expires every cookie that is not ours, on this host and on the
-// site's shared domain, for each path on which the request may have got it.
-func (s *Server) uncrowd(w http.ResponseWriter, r *http.Request) error {
-	domains := []string{"", "; Domain=" + s.sharedDomain()}
-	if s.sharedDomain() == "" {
-		domains = domains[:1]
-	}
-	paths := []string{"/"}
-	for p := r.URL.EscapedPath(); len(p) > 1 && len(paths) < 4; p = path.Dir(p) {
-		paths = append(paths, p)
-	}
-	for _, line := range r.Header["Cookie"] {
-		for pair := range strings.SplitSeq(line, ";") {
-			name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
-			if name == "" || ourCookie(name) || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c) }) {
-				continue
-			}
-			gone := name + "=; Max-Age=0; Path="
-			secure := ""
-			if strings.HasPrefix(name, "__") { // a browser heeds such a name with this alone
-				secure = "; Secure"
-			}
-			for _, p := range paths {
-				for _, d := range domains {
-					w.Header().Add("Set-Cookie", gone+p+d+secure)
-				}
-			}
-		}
-	}
+// uncrowd takes away the site's cookies, all of them and for its other hosts
+// too: a page can plant some under any name, path and domain, so that no list
+// of what to expire is ever whole. Whoever planted them could have pushed the
+// others out just as well. Browsers heed it over https and on localhost.
+func uncrowd(w http.ResponseWriter) error {
+	w.Header().Set("Clear-Site-Data", `"cookies"`)
 	return hux.Errorf(hux.HeadersTooLarge, "Your browser sent more cookies than this site can use. They were removed; load the page again.")
-}
-
-// ourCookie names those of ours that people would miss. The others live for
-// minutes, and a page can plant any number under names like theirs.
-func ourCookie(name string) bool {
-	for _, prefix := range []string{"__Host-", "__Secure-"} {
-		name = strings.TrimPrefix(name, prefix)
-	}
-	return name == "hux_chat" || name == "hux_console" || name == "hux_last"
-}
-
-// sharedDomain is the parent that the chat host and the console host share, ""
-// with one origin.
-func (s *Server) sharedDomain() string {
-	if s.config.ConsoleURL == nil {
-		return ""
-	}
-	return identity.SharedDomain(s.config.PublicURL.Hostname(), s.config.ConsoleURL.Hostname())
 }

@@ -118,6 +118,8 @@ func (s *Server) signedOutPage(w http.ResponseWriter, r *http.Request, _ *identi
 	switch q := r.URL.Query(); {
 	case q.Get("chat") == "unknown":
 		facts.Unsure = true
+	case q.Get("chat") == "kept":
+		facts.Detail = "Your sessions are over. What the chat keeps in this browser could not be cleared; it goes when somebody else signs in here, or when you clear the site's data."
 	case q.Get("provider") == "unreachable":
 		facts.Detail = "Your session here is over. The sign-in provider could not be reached, so you may still be signed in there."
 	}

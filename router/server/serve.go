@@ -73,7 +73,7 @@ func (s *Server) front(w *recorder, r *http.Request) error {
 		return hux.Errorf(hux.Misdirected, "No site of this router has this host name.")
 	}
 	if crowded(r) && site != identity.API {
-		return s.uncrowd(w, r)
+		return uncrowd(w)
 	}
 	if s.isOwn(site, path) {
 		w.within(s.patience.own)

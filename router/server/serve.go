@@ -117,8 +117,11 @@ func (s *Server) webUI(w http.ResponseWriter, r *http.Request, site identity.Sit
 	if err != nil {
 		return err
 	}
-	ctx, end := until(ctx, t.Membership())
-	defer end()
+	if id.Method != identity.Session { // a session ends with the membership anyhow
+		var end func()
+		ctx, end = until(ctx, t.Membership())
+		defer end()
+	}
 	s.proxy.Serve(w, r.WithContext(ctx), proxy.Target{
 		Tenant: t.ID(), Slot: t.Slot(), Upstream: t.Upstream(), User: id.User, ClientAddr: s.clientAddr(r),
 	})

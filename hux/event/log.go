@@ -102,17 +102,6 @@ func (l *Log) leave(k tailKey, tl *tail) {
 	}
 }
 
-// Followers is how many readers there are now.
-func (l *Log) Followers() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := 0
-	for _, tl := range l.tails {
-		n += tl.followers
-	}
-	return n
-}
-
 // waiter is closed when there may be more than a read that comes after this
 // call can see.
 func (tl *tail) waiter() <-chan struct{} {

@@ -126,9 +126,9 @@ func (n cookieNames) makeRoom(w http.ResponseWriter, r *http.Request, most int) 
 	}
 }
 
-// SharedDomain is the longest domain that holds the host names a and b, which
+// sharedDomain is the longest domain that holds the host names a and b, which
 // is where a cookie for both goes; "" for none of two labels or more.
-func SharedDomain(a, b string) string {
+func sharedDomain(a, b string) string {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	if net.ParseIP(a) != nil || net.ParseIP(b) != nil {
 		return ""

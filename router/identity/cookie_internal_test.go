@@ -121,7 +121,7 @@ func TestSharedDomain(t *testing.T) {
 		{"10.0.0.1", "11.0.0.1"}:                        "",
 		{"localhost", "localhost"}:                      "",
 	} {
-		if got := SharedDomain(hosts[0], hosts[1]); got != want {
+		if got := sharedDomain(hosts[0], hosts[1]); got != want {
 			t.Errorf("%v share %q, want %q", hosts, got, want)
 		}
 	}

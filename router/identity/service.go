@@ -70,7 +70,7 @@ func New(o Options) (*Service, error) {
 	if o.ConsoleURL != nil {
 		s.console, s.chat = o.ConsoleURL, o.PublicURL
 		s.chatNames = namesFor(s.chat, "chat")
-		s.shared = SharedDomain(s.chat.Hostname(), s.console.Hostname())
+		s.shared = sharedDomain(s.chat.Hostname(), s.console.Hostname())
 	}
 	s.consoleNames = namesFor(s.console, "console")
 
@@ -121,7 +121,7 @@ func (o *Options) complete() error {
 		if strings.EqualFold(o.ConsoleURL.Hostname(), o.PublicURL.Hostname()) {
 			return errors.New("public_url and console_url need different host names: cookies know no ports")
 		}
-		if SharedDomain(o.ConsoleURL.Hostname(), o.PublicURL.Hostname()) == "" {
+		if sharedDomain(o.ConsoleURL.Hostname(), o.PublicURL.Hostname()) == "" {
 			return errors.New("public_url and console_url need a domain in common, such as example.org of chat.example.org and hux.example.org")
 		}
 		if o.Clear == nil {

@@ -16,6 +16,7 @@ import (
 	contract "bstein.dev/hux"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/schema"
@@ -62,17 +63,9 @@ func names(set *schema.Set) []string {
 }
 
 // routes are all of /hux/v1; nobody calls them here.
-func routes(t *testing.T, listed ...string) []api.Route {
+func routes(t *testing.T) []api.Route {
 	t.Helper()
-	registry, err := hux.ParseFlagRegistry(contract.Flags)
-	if err != nil {
-		t.Fatal(err)
-	}
-	flags := hux.ResolveFlags(registry, listed)
-	log := event.NewLog(1)
-	conversations := conversation.New(log, nil, nil, nil, flags)
-	all, err := api.Foundation{Schemas: schemas(t), Flags: flags, StreamsPerUser: 32}.Routes(
-		slices.Concat(conversations.Routes(), timeline.New(log, conversations, nil, nil).Routes()))
+	all, err := api.Foundation{Schemas: schemas(t), StreamsPerUser: 32}.Routes(cards.Routes(cards.Parts{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,26 +238,6 @@ func TestOpenAPIComponentsAcceptTheExamples(t *testing.T) {
 		}
 		if err := doc.ValidateSchemaJSON(doc.Components.Schemas[name].Value, example, openapi3.EnableJSONSchema2020()); err == nil {
 			t.Errorf("%s: the component accepts anything", name)
-		}
-	}
-}
-
-// A flag counts as served when it has routes that are its own.
-func TestServedFlagsHaveRoutes(t *testing.T) {
-	own := map[string]bool{}
-	for _, rt := range routes(t) {
-		if len(rt.Flags) == 1 {
-			own[rt.Flags[0]] = true
-		}
-	}
-	registry, err := hux.ParseFlagRegistry(contract.Flags)
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := api.NewCapabilities(hux.ResolveFlags(registry, []string{"all"}), hux.Actor{}, hux.Build{})
-	for name, s := range served.Flags {
-		if s.Enabled != own[name] {
-			t.Errorf("%s: enabled %v, has routes %v", name, s.Enabled, own[name])
 		}
 	}
 }

@@ -44,6 +44,36 @@ const (
 	IdempotencyKeyReused   Code = "idempotency_key_reused"
 	InvalidCursor          Code = "invalid_cursor"
 	ConversationForgotten  Code = "conversation_forgotten"
+	NotAcceptable          Code = "not_acceptable"
+	UnknownContext         Code = "unknown_context"
+	ApprovalAlreadyDecided Code = "approval_already_decided"
+	ApprovalExpired        Code = "approval_expired"
+	EvidenceMismatch       Code = "evidence_mismatch"
+	PrivateHistory         Code = "private_history"
+	MemoryDisabled         Code = "memory_disabled"
+	MessageNotCommitted    Code = "message_not_committed"
+	SourceNotReady         Code = "source_not_ready"
+	NoticeAlreadyResolved  Code = "notice_already_resolved"
+	IdempotencyInProgress  Code = "idempotency_in_progress"
+	RunActive              Code = "run_active"
+	RunEnded               Code = "run_ended"
+	Gone                   Code = "gone"
+	VersionConflict        Code = "version_conflict"
+	MemoryTopicForbidden   Code = "memory_topic_forbidden"
+	SelfSourced            Code = "self_sourced"
+	RetentionRequired      Code = "retention_required"
+	ChoiceNotAllowed       Code = "choice_not_allowed"
+	DeployNotGrantable     Code = "deploy_not_grantable"
+	ModeRouteConflict      Code = "mode_route_conflict"
+	UnknownRoute           Code = "unknown_route"
+	VendorName             Code = "vendor_name"
+	PassageNotInSource     Code = "passage_not_in_source"
+	OrdinalsNotContiguous  Code = "ordinals_not_contiguous"
+	NoChange               Code = "no_change"
+	PatchDoesNotApply      Code = "patch_does_not_apply"
+	LineageCycle           Code = "lineage_cycle"
+	ReleaseProblems        Code = "release_problems"
+	RouteUnavailable       Code = "route_unavailable"
 
 	CrossOrigin       Code = "cross_origin"
 	OperatorRequired  Code = "operator_required"
@@ -90,6 +120,36 @@ var codeStatus = map[Code]int{
 	IdempotencyKeyReused:   http.StatusUnprocessableEntity,
 	InvalidCursor:          http.StatusBadRequest,
 	ConversationForgotten:  http.StatusGone,
+	NotAcceptable:          http.StatusNotAcceptable,
+	UnknownContext:         http.StatusBadRequest,
+	ApprovalAlreadyDecided: http.StatusConflict,
+	ApprovalExpired:        http.StatusConflict,
+	EvidenceMismatch:       http.StatusConflict,
+	PrivateHistory:         http.StatusConflict,
+	MemoryDisabled:         http.StatusConflict,
+	MessageNotCommitted:    http.StatusConflict,
+	SourceNotReady:         http.StatusConflict,
+	NoticeAlreadyResolved:  http.StatusConflict,
+	IdempotencyInProgress:  http.StatusConflict,
+	RunActive:              http.StatusConflict,
+	RunEnded:               http.StatusConflict,
+	Gone:                   http.StatusGone,
+	VersionConflict:        http.StatusPreconditionFailed,
+	MemoryTopicForbidden:   http.StatusUnprocessableEntity,
+	SelfSourced:            http.StatusUnprocessableEntity,
+	RetentionRequired:      http.StatusUnprocessableEntity,
+	ChoiceNotAllowed:       http.StatusUnprocessableEntity,
+	DeployNotGrantable:     http.StatusUnprocessableEntity,
+	ModeRouteConflict:      http.StatusUnprocessableEntity,
+	UnknownRoute:           http.StatusUnprocessableEntity,
+	VendorName:             http.StatusUnprocessableEntity,
+	PassageNotInSource:     http.StatusUnprocessableEntity,
+	OrdinalsNotContiguous:  http.StatusUnprocessableEntity,
+	NoChange:               http.StatusUnprocessableEntity,
+	PatchDoesNotApply:      http.StatusUnprocessableEntity,
+	LineageCycle:           http.StatusUnprocessableEntity,
+	ReleaseProblems:        http.StatusUnprocessableEntity,
+	RouteUnavailable:       http.StatusServiceUnavailable,
 
 	CrossOrigin:       http.StatusForbidden,
 	OperatorRequired:  http.StatusForbidden,

@@ -13,6 +13,7 @@ import (
 	contract "bstein.dev/hux"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/router/config"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/proxy"
@@ -104,11 +105,11 @@ func printFlags(c *config.Config, w io.Writer) error {
 		return err
 	}
 	flags := hux.ResolveFlags(registry, c.Flags)
-	served := api.NewCapabilities(flags, hux.Actor{}, api.ThisBuild("")).Flags
+	served := api.Served(cards.Routes(cards.Parts{}))
 	for _, f := range registry {
 		state := flags.States[f.Name]
 		switch {
-		case served[f.Name].Enabled:
+		case state.Enabled && (served[f.Name] || f.Name == "hux.foundation"):
 			fmt.Fprintf(w, "flag %s is on\n", f.Name)
 		case state.Enabled:
 			fmt.Fprintf(w, "flag %s is on, but this build has nothing behind it yet\n", f.Name)

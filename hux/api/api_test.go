@@ -90,16 +90,24 @@ func TestCapabilitiesEnableOnlyWhatIsServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := api.NewCapabilities(hux.ResolveFlags(registry, []string{"all"}), hux.Actor{Kind: hux.KindHuman, ID: "usr_x"}, api.ThisBuild(""))
+	served := api.Served([]api.Route{
+		{Flags: []string{"hux.activity_timeline"}, Handler: nothing},
+		{Flags: []string{"hux.projects", "hux.activity_timeline"}, Handler: nothing}, // no route of its own
+		{Flags: []string{"hux.autonomy"}, Handler: nothing}, {Flags: []string{"hux.autonomy"}},
+		{Flags: []string{"hux.privacy"}}, {Flags: []string{"hux.privacy"}, Handler: nothing},
+	})
+	c := api.NewCapabilities(hux.ResolveFlags(registry, []string{"all"}), served, hux.Actor{Kind: hux.KindHuman, ID: "usr_x"}, api.ThisBuild(""))
 	if len(c.Flags) != 12 {
 		t.Errorf("%d flags", len(c.Flags))
 	}
 	for name, s := range c.Flags {
-		if !s.Listed || s.Enabled != (name == "hux.foundation" || name == "hux.activity_timeline") {
+		if !s.Listed || s.Enabled != (name == "hux.activity_timeline") {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
 }
+
+func nothing(http.ResponseWriter, *http.Request, *api.Call) error { return nil }
 
 func TestOriginIsWhatBrowsersWrite(t *testing.T) {
 	for in, want := range map[string]string{

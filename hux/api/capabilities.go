@@ -47,12 +47,9 @@ type Capabilities struct {
 	Build           hux.Build                `json:"build"`
 }
 
-// served names the flags whose capability has handlers. Another flag may be
-// listed but is not enabled.
-var served = map[string]bool{"hux.foundation": true, "hux.activity_timeline": true}
-
-// NewCapabilities describes this router to actor.
-func NewCapabilities(flags hux.Flags, actor hux.Actor, build hux.Build) Capabilities {
+// NewCapabilities describes this router to actor. A flag that is not served may
+// be listed and is not enabled.
+func NewCapabilities(flags hux.Flags, served map[string]bool, actor hux.Actor, build hux.Build) Capabilities {
 	states := map[string]hux.FlagState{}
 	for name, s := range flags.States {
 		s.Enabled = s.Enabled && served[name]

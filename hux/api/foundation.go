@@ -26,11 +26,17 @@ type Foundation struct {
 func (f Foundation) Routes(cards []Route) ([]Route, error) {
 	var manifest Manifest
 	var openAPI json.RawMessage
+	var served map[string]bool
 	flags := []string{"hux.foundation"}
 	routes := append([]Route{
 		{
 			Method: "GET", Path: "/capabilities", Summary: "What this router can do for the one who asks",
-			Flags: flags, Anyone: true, Record: "hux.capabilities.v1", Handler: f.capabilities,
+			Flags: flags, Anyone: true, Record: "hux.capabilities.v1",
+			Handler: func(w http.ResponseWriter, _ *http.Request, c *Call) error {
+				v := NewCapabilities(f.Flags, served, c.Actor, f.Build)
+				v.Limits["streams_per_user"] = int64(f.StreamsPerUser)
+				return JSON(w, http.StatusOK, v)
+			},
 		},
 		{
 			Method: "GET", Path: "/manifest", Summary: "What the contract consists of",
@@ -47,18 +53,13 @@ func (f Foundation) Routes(cards []Route) ([]Route, error) {
 			Flags: flags, Anyone: true, Handler: f.schema,
 		},
 	}, cards...)
+	served = Served(routes)
 	var err error
 	if manifest, err = f.manifest(routes); err != nil {
 		return nil, err
 	}
 	openAPI, err = OpenAPI(routes, f.Schemas)
 	return routes, err
-}
-
-func (f Foundation) capabilities(w http.ResponseWriter, _ *http.Request, c *Call) error {
-	v := NewCapabilities(f.Flags, c.Actor, f.Build)
-	v.Limits["streams_per_user"] = int64(f.StreamsPerUser)
-	return JSON(w, http.StatusOK, v)
 }
 
 // schema answers with a schema's file, whose references to defs.json hold

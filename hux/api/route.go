@@ -29,6 +29,8 @@ type Route struct {
 	Besides map[string]any // members of a page beside items and next, each with its JSON Schema
 	Headers []string       // of its answers besides those of every answer, each of headers
 
+	// Handler answers; nil where the contract has the route and this build does
+	// not serve it.
 	Handler func(w http.ResponseWriter, r *http.Request, c *Call) error
 }
 
@@ -44,3 +46,16 @@ const (
 
 // writes reports whether the route takes an Idempotency-Key.
 func (rt Route) writes() bool { return rt.Method != http.MethodGet }
+
+// Served names the flags whose capability is served: those with routes of their
+// own that all have handlers.
+func Served(routes []Route) map[string]bool {
+	served := map[string]bool{}
+	for _, rt := range routes {
+		if len(rt.Flags) == 1 {
+			before, seen := served[rt.Flags[0]]
+			served[rt.Flags[0]] = rt.Handler != nil && (before || !seen)
+		}
+	}
+	return served
+}

@@ -29,6 +29,9 @@ func (s *Server) cardRoutes() []route {
 func (s *Server) card(rt api.Route) handler {
 	return func(w http.ResponseWriter, r *http.Request, id *identity.Identity) error {
 		return api.Gate(s.flags, rt.Flags, func(w http.ResponseWriter, r *http.Request) error {
+			if rt.Handler == nil {
+				return hux.Errorf(hux.FeatureDisabled, "This build does not serve this capability yet.")
+			}
 			call, err := s.call(r, id, !rt.Anyone)
 			if err != nil {
 				return err

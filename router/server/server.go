@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,12 +26,11 @@ import (
 	"bstein.dev/hux/bridge"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
-	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
-	"bstein.dev/hux/hux/timeline"
 	"bstein.dev/hux/router/config"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/proxy"
@@ -171,16 +169,12 @@ func (s *Server) deal() error {
 	if err != nil {
 		return err
 	}
-	door := api.NewDoor(schemas)
 	s.stores = store.NewPool(store.PoolOptions{Dir: filepath.Join(c.Data, "tenants"), Quota: c.TenantQuota, Prepare: event.Begin})
-	log := event.NewLog(c.StreamsPerUser)
-	keys, cursors := record.NewKeys(derive(c.Key, "idempotency")), api.NewCursors(derive(c.Key, "cursors"))
-	conversations := conversation.New(log, door, keys, cursors, s.flags)
 	foundation := api.Foundation{Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser}
-	s.cards, err = foundation.Routes(slices.Concat(
-		conversations.Routes(),
-		timeline.New(log, conversations, door, keys).Routes(),
-	))
+	s.cards, err = foundation.Routes(cards.Routes(cards.Parts{
+		Log: event.NewLog(c.StreamsPerUser), Door: api.NewDoor(schemas), Keys: record.NewKeys(derive(c.Key, "idempotency")),
+		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags,
+	}))
 	return err
 }
 

@@ -1,0 +1,51 @@
+// Package cards joins the cards, which know nothing of each other: the one list
+// of what /hux/v1 consists of besides its foundation.
+package cards
+
+import (
+	"slices"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/artifacts"
+	"bstein.dev/hux/hux/autonomy"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/memory"
+	"bstein.dev/hux/hux/modes"
+	"bstein.dev/hux/hux/onboarding"
+	"bstein.dev/hux/hux/privacy"
+	"bstein.dev/hux/hux/projects"
+	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/releases"
+	"bstein.dev/hux/hux/research"
+	"bstein.dev/hux/hux/timeline"
+)
+
+// Parts is what the cards are made of.
+type Parts struct {
+	Log     *event.Log
+	Door    *api.Door
+	Keys    *record.Keys
+	Cursors *api.Cursors
+	Flags   hux.Flags
+}
+
+// Routes are the cards' lines of /hux/v1. The zero Parts make a list to look
+// at, which nobody may call.
+func Routes(p Parts) []api.Route {
+	conversations := conversation.New(p.Log, p.Door, p.Keys, p.Cursors, p.Flags)
+	return slices.Concat(
+		conversations.Routes(),
+		timeline.New(p.Log, conversations, p.Door, p.Keys).Routes(),
+		memory.Routes(),
+		projects.Routes(),
+		artifacts.Routes(),
+		autonomy.Routes(),
+		modes.Routes(),
+		research.Routes(),
+		onboarding.Routes(),
+		privacy.Routes(),
+		releases.Routes(),
+	)
+}

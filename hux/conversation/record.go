@@ -59,12 +59,15 @@ type ExternalRef struct {
 // Schema is the name of the record.
 const Schema = "hux.conversation.v1"
 
-// The states and their moves (contracts 4). Forgetting is not among them: it
-// is an act of its own.
+// The states.
 const (
 	Active    = "active"
 	Archived  = "archived"
 	Forgotten = "forgotten"
 )
 
-var moves = map[string][]string{Active: {Archived}, Archived: {Active}}
+// States is the conversation's state machine. Forgetting is an act of its own:
+// no PATCH may name that state.
+var States = hux.Machine{Name: "conversation", Start: Active, Moves: map[string][]string{
+	Active: {Archived, Forgotten}, Archived: {Active, Forgotten}, Forgotten: {},
+}}

@@ -34,7 +34,7 @@ func New(log *event.Log, door *api.Door, keys *record.Keys, cursors *api.Cursors
 			Prefix: "cnv",
 			Meta:   func(c *Conversation) *hux.Meta { return &c.Meta },
 			State:  func(c *Conversation) *string { return &c.State },
-			Moves:  moves,
+			States: States,
 			Fill:   fill,
 		}, log),
 		door: door, keys: keys, cursors: cursors, flags: flags,

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -22,7 +21,7 @@ type Spec[T any] struct {
 	Prefix string // of its ids, such as cnv
 	Meta   func(*T) *hux.Meta
 	State  func(*T) *string               // nil where it has no states
-	Moves  map[string][]string            // legal moves, from state to states
+	States hux.Machine                    // the moves between them
 	Check  func(tx *store.Tx, r *T) error // what a schema can't say; pure but for reading tx
 	Fill   func(tx *store.Tx, r *T) error // reads the members that move without a revision; nil where none does
 }
@@ -97,10 +96,10 @@ func (c *Collection[T]) Change(tx *store.Tx, call *api.Call, id string, p *api.P
 		return nil, err
 	}
 	if c.spec.State != nil {
-		if after := *c.spec.State(r); after != before && !slices.Contains(c.spec.Moves[before], after) {
-			e := hux.Errorf(hux.InvalidTransition, "The record is %s and can't become %s.", before, after)
-			e.Members = map[string]any{"from": before, "to": after, "allowed": append([]string{}, c.spec.Moves[before]...)}
-			return nil, e
+		if after := *c.spec.State(r); after != before {
+			if err := c.spec.States.Check(before, after); err != nil {
+				return nil, err
+			}
 		}
 	}
 	m.Revision++

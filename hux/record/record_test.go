@@ -40,7 +40,7 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { _ = r.pool.Close() })
 	r.lamps = record.New(record.Spec[lamp]{
 		Name: "hux.lamp.v1", Prefix: "prj", Meta: func(l *lamp) *hux.Meta { return &l.Meta },
-		State: func(l *lamp) *string { return &l.State }, Moves: map[string][]string{"off": {"on", "broken"}, "on": {"off"}},
+		State: func(l *lamp) *string { return &l.State }, States: hux.Machine{Moves: map[string][]string{"off": {"on", "broken"}, "on": {"off"}}},
 		Fill: func(tx *store.Tx, l *lamp) error {
 			head, err := event.Head(tx, conversation)
 			l.Lit = int(head)

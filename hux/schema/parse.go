@@ -27,23 +27,28 @@ const (
 // one spelling: 3.0 and 30e-1 are 3. The error is a *hux.Error, invalid_json or
 // too_large.
 func Parse(body []byte) (any, error) {
+	v, _, err := parse(body)
+	return v, err
+}
+
+// parse says besides where in the body it stopped.
+func parse(body []byte) (v any, stopped int, err error) {
 	if len(body) > MaxBody {
-		return nil, hux.Errorf(hux.TooLarge, "The body is larger than %d bytes.", MaxBody)
+		return nil, 0, hux.Errorf(hux.TooLarge, "The body is larger than %d bytes.", MaxBody)
 	}
 	// One string holds the text, and all strings without escapes are parts of it.
 	p := parser{text: string(body)}
 	if !utf8.ValidString(p.text) {
-		return nil, invalid("is not UTF-8")
+		return nil, 0, invalid("is not UTF-8")
 	}
 	p.space()
-	v, err := p.value(0)
-	if err != nil {
-		return nil, err
+	if v, err = p.value(0); err != nil {
+		return nil, p.at, err
 	}
 	if p.space(); p.at < len(p.text) {
-		return nil, invalid("goes on after its end")
+		return nil, p.at, invalid("goes on after its end")
 	}
-	return v, nil
+	return v, p.at, nil
 }
 
 func invalid(what string) *hux.Error {

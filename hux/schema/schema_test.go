@@ -178,7 +178,8 @@ func TestIdentifiersAreStable(t *testing.T) {
 	}
 }
 
-// What JSON Schema passes over in silence stops the start.
+// What JSON Schema passes over in silence stops the start, and so does what its
+// own schema, that of 2020-12, refuses.
 func TestSlipsInSchemasAreRefused(t *testing.T) {
 	head := func(rest string) string {
 		return `{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://bstein.dev/hux/schemas/x.json",` + rest + `}`
@@ -198,6 +199,13 @@ func TestSlipsInSchemasAreRefused(t *testing.T) {
 		"file":              {head(`"$ref":"file:///etc/hostname"`), "leaves"},
 		"http":              {head(`"$ref":"http://127.0.0.1/x.json"`), "leaves"},
 		"nowhere":           {head(`"$ref":"#/$defs/nothing"`), "nothing"},
+		"negative bound":    {head(`"minLength":-1`), "minLength"},
+		"enum of one":       {head(`"enum":"a"`), "enum"},
+		"required twice":    {head(`"properties":{"a":{}},"required":["a","a"]`), "required"},
+		"required, no list": {head(`"properties":{"a":{}},"required":"a"`), "required"},
+		"members in a list": {head(`"properties":[{"type":"string"}]`), "properties"},
+		"branches, no list": {head(`"anyOf":{"type":"string"}`), "anyOf"},
+		"title, no text":    {head(`"title":1`), "title"},
 		"name twice":        {head(`"type":"object","type":"string"`), "twice"},
 		"$id":               {strings.Replace(head(`"type":"object"`), "x.json", "y.json", 1), "$id"},
 		"draft":             {strings.Replace(head(`"type":"object"`), "2020-12", "2019-09", 1), "2020-12"},

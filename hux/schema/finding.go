@@ -1,0 +1,118 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"bstein.dev/hux/hux"
+)
+
+// Finding is a fault and where in the text it is.
+type Finding struct {
+	Line int `json:"line"` // from 1; of what is faulty, or of the object that lacks it
+	Fault
+}
+
+// Inspect holds a text, a record or a request's body, against the schema name
+// and then, where that accepts it, against rule, which may be nil. A body goes
+// through the same door as in Decode, and ignored names the members that it
+// leaves there. The error is that there is no such schema, or the rule's own.
+func (s *Set) Inspect(name string, text []byte, rule Rule) (findings []Finding, ignored []string, err error) {
+	if _, stopped, err := parse(text); err != nil {
+		return []Finding{{lineOf(text, stopped), refusedFor(err)[0]}}, nil, nil
+	}
+	value, ignored, err := s.pass(name, text)
+	list := refusedFor(err)
+	if err != nil && list == nil {
+		return nil, nil, err
+	}
+	if err == nil && rule != nil {
+		if list, err = ruled(rule, value); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, f := range list {
+		findings = append(findings, Finding{lineOf(text, place(text, f.Pointer)), f})
+	}
+	return findings, ignored, nil
+}
+
+// pass gives a record, or what Decode leaves of a body.
+func (s *Set) pass(name string, text []byte) (value any, ignored []string, err error) {
+	if recordOf(name) != name {
+		in, err := s.Decode(name, text)
+		if err != nil {
+			return nil, nil, err
+		}
+		return in.Value, in.Ignored, nil
+	}
+	if value, err = Parse(text); err != nil {
+		return nil, nil, err
+	}
+	return value, nil, s.Validate(name, value)
+}
+
+// refusedFor gives an error's faults, at least one; nil where it is no *hux.Error.
+func refusedFor(err error) []Fault {
+	var refused *hux.Error
+	if !errors.As(err, &refused) {
+		return nil
+	}
+	if list, _ := refused.Members["errors"].([]Fault); len(list) > 0 {
+		return list
+	}
+	return []Fault{{"", string(refused.Code), refused.Detail}}
+}
+
+func ruled(rule Rule, value any) ([]Fault, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return rule(text)
+}
+
+func lineOf(text []byte, offset int) int {
+	return 1 + bytes.Count(text[:min(offset, len(text))], []byte("\n"))
+}
+
+// place is the offset just behind what pointer names in a JSON text, or behind
+// the beginning of the innermost part of it that is there.
+func place(text []byte, pointer string) (offset int) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	for steps := strings.Split(pointer, "/")[1:]; ; steps = steps[1:] {
+		opened, err := d.Token()
+		if err != nil {
+			return offset
+		}
+		offset = int(d.InputOffset())
+		if len(steps) == 0 || !enter(d, opened, steps[0]) {
+			return offset
+		}
+	}
+}
+
+// enter reads on, behind the token that opened a value, up to its member or
+// item with the name step.
+func enter(d *json.Decoder, opened json.Token, step string) bool {
+	if opened != json.Delim('{') && opened != json.Delim('[') {
+		return false
+	}
+	for i := 0; d.More(); i++ {
+		name := json.Token(strconv.Itoa(i))
+		if opened == json.Delim('{') {
+			name, _ = d.Token() // text was parsed before
+		}
+		if name == step {
+			return true
+		}
+		var passed json.RawMessage
+		if d.Decode(&passed) != nil {
+			return false
+		}
+	}
+	return false
+}

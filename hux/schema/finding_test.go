@@ -1,0 +1,85 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"bstein.dev/hux/hux/schema"
+)
+
+// Each fault is found in the line that it is in, whatever the layout.
+func TestInspectNamesTheLine(t *testing.T) {
+	set := load(t)
+	event := string(example(t, "hux.event.v1"))
+	line := func(part string) int { return 1 + strings.Count(event[:strings.Index(event, part)], "\n") }
+	var compact strings.Builder
+	if err := json.NewEncoder(&compact).Encode(json.RawMessage(event)); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		text, pointer, code string
+		line                int
+	}{
+		"member":           {strings.Replace(event, `"seq": `, `"seq": -`, 1), "/seq", "minimum", line(`"seq"`)},
+		"deep":             {strings.Replace(event, `"surface": "`, `"surface": "x`, 1), "/provenance/surface", "enum", line(`"surface"`)},
+		"in a list":        {strings.Replace(event, `"owner": "gateway"`, `"owner": "nobody"`, 1), "/evidence/0/owner", "enum", line(`"owner": "gateway"`)},
+		"missing":          {strings.Replace(event, `"conversation_id"`, `"conversation"`, 1), "/conversation_id", "required", 1},
+		"missing, deep":    {strings.Replace(event, `"surface"`, `"surfaces"`, 1), "/provenance/surface", "required", line(`"provenance"`)},
+		"not JSON":         {strings.Replace(event, `"conversation_id"`, `conversation_id`, 1), "", "invalid_json", line(`"conversation_id"`)},
+		"a member twice":   {strings.Replace(event, `"conversation_id"`, `"id"`, 1), "", "invalid_json", line(`"conversation_id"`)},
+		"cut off":          {event[:strings.Index(event, `"conversation_id"`)+4], "", "invalid_json", line(`"conversation_id"`)},
+		"an escape, cut":   {`"\`, "", "invalid_json", 1},
+		"on one line":      {strings.Replace(compact.String(), `"seq":`, `"seq":-`, 1), "/seq", "minimum", 1},
+		"no object":        {"\n\n[]", "", "type", 3},
+		"nothing at all":   {"", "", "invalid_json", 1},
+		"not even UTF-8":   {"\xff", "", "invalid_json", 1},
+		"far too large":    {strings.Repeat(" ", schema.MaxBody+1), "", "too_large", 1},
+		"nothing at fault": {event, "", "", 0},
+	} {
+		found, _, err := set.Inspect("hux.event.v1", []byte(c.text), nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if c.code == "" {
+			if len(found) > 0 {
+				t.Errorf("%s: %v", name, found)
+			}
+			continue
+		}
+		if !slices.ContainsFunc(found, func(f schema.Finding) bool { return f.Line == c.line && f.Pointer == c.pointer && f.Code == c.code }) {
+			t.Errorf("%s: %v, want line %d: %s: %s", name, found, c.line, c.pointer, c.code)
+		}
+	}
+}
+
+func TestInspectAsksTheRuleLast(t *testing.T) {
+	set := load(t)
+	asked := ""
+	rule := func(record []byte) ([]schema.Fault, error) {
+		asked = string(record)
+		return []schema.Fault{{Pointer: "/summary", Code: "too_short", Message: "is too short"}}, nil
+	}
+	body := "{\"kind\":\"run.started\",\n\"summary\":\"s\",\"colour\":1}"
+	found, ignored, err := set.Inspect("hux.event.create.v1", []byte(body), rule)
+	if err != nil || len(found) != 1 || found[0].Line != 2 || found[0].Code != "too_short" || !slices.Equal(ignored, []string{"colour"}) {
+		t.Errorf("%v, %v, %v", found, ignored, err)
+	}
+	if want := `{"kind":"run.started","summary":"s"}`; asked != want {
+		t.Errorf("the rule was asked about %s, want %s", asked, want)
+	}
+	asked = ""
+	if found, _, err = set.Inspect("hux.event.create.v1", []byte(`{"kind":"run.started","seq":1}`), rule); err != nil || asked != "" || len(found) != 1 || found[0].Code != "read_only_field" {
+		t.Errorf("%v, %v, asked about %q", found, err, asked)
+	}
+	broken := errors.New("broken")
+	if _, _, err = set.Inspect("hux.event.create.v1", []byte(body), func([]byte) ([]schema.Fault, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+	if _, _, err = set.Inspect("hux.nothing.v1", []byte(`{}`), nil); err == nil {
+		t.Error("there is no such schema")
+	}
+}

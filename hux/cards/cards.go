@@ -3,6 +3,7 @@
 package cards
 
 import (
+	"maps"
 	"slices"
 
 	"bstein.dev/hux/hux"
@@ -19,6 +20,7 @@ import (
 	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/releases"
 	"bstein.dev/hux/hux/research"
+	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/timeline"
 )
 
@@ -48,4 +50,21 @@ func Routes(p Parts) []api.Route {
 		privacy.Routes(),
 		releases.Routes(),
 	)
+}
+
+// Machines are the contract's nine state machines (contracts 4).
+func Machines() []hux.Machine {
+	return []hux.Machine{
+		conversation.States,
+	}
+}
+
+// Rules are what the schemas can't say of single records and bodies, by the
+// name of the schema.
+func Rules() map[string]schema.Rule {
+	rules := map[string]schema.Rule{}
+	for _, own := range []map[string]schema.Rule{} {
+		maps.Copy(rules, own)
+	}
+	return rules
 }

@@ -3,11 +3,13 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 
+	contract "bstein.dev/hux"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/schema"
 )
@@ -17,8 +19,12 @@ type object = map[string]any
 // OpenAPI describes routes as an OpenAPI 3.1 document that refers to nothing
 // outside itself: the contract's schemas are its components.
 func OpenAPI(routes []Route, schemas *schema.Set) (json.RawMessage, error) {
-	d := describer{schemas: schemas, components: object{}}
+	d := describer{schemas: schemas, components: object{}, examples: object{}}
 	if err := d.addSchemas(); err != nil {
+		return nil, err
+	}
+	tags, err := tagsOf(routes)
+	if err != nil {
 		return nil, err
 	}
 	paths := object{}
@@ -43,9 +49,11 @@ func OpenAPI(routes []Route, schemas *schema.Set) (json.RawMessage, error) {
 		},
 		"servers":  []any{object{"url": "/"}},
 		"security": []any{object{"bearer": []any{}}, object{"session": []any{}}},
+		"tags":     tags,
 		"paths":    paths,
 		"components": object{
-			"schemas": d.components,
+			"schemas":  d.components,
+			"examples": d.examples,
 			"responses": object{"problem": object{
 				"description": "Why not: the code says it for programs, the detail for people.",
 				"headers":     headersOf("HUX-Contract", "HUX-Request-Id", "Retry-After", "ETag"),
@@ -59,9 +67,47 @@ func OpenAPI(routes []Route, schemas *schema.Set) (json.RawMessage, error) {
 	})
 }
 
+// tagOf is what a route's operation is listed under: its card, or the noun of
+// its path where several cards serve it.
+func tagOf(rt Route) string {
+	if len(rt.Flags) == 1 {
+		return rt.Flags[0]
+	}
+	noun, _, _ := strings.Cut(strings.TrimPrefix(rt.Path, "/"), "/")
+	return noun
+}
+
+// tagsOf describes the tags of the routes, in the order of the flags.
+func tagsOf(routes []Route) ([]any, error) {
+	registry, err := hux.ParseFlagRegistry(contract.Flags)
+	if err != nil {
+		return nil, err
+	}
+	described := []any{}
+	seen := map[string]bool{}
+	add := func(name, description string) {
+		if !seen[name] {
+			described = append(described, object{"name": name, "description": description})
+		}
+		seen[name] = true
+	}
+	for _, f := range registry {
+		for _, rt := range routes {
+			if tagOf(rt) == f.Name {
+				add(f.Name, f.Card+": "+f.Description+".")
+			}
+		}
+	}
+	for _, rt := range routes {
+		add(tagOf(rt), "Served while any of these is on: "+strings.Join(rt.Flags, ", ")+".")
+	}
+	return described, nil
+}
+
 type describer struct {
 	schemas    *schema.Set
-	components object
+	components object // its schemas
+	examples   object // those that it refers to
 }
 
 // Component refers to a schema of the document: one of the contract's, or a
@@ -130,18 +176,24 @@ func (d *describer) operation(rt Route) (object, error) {
 	}
 	segments := strings.FieldsFunc(rt.Path, func(r rune) bool { return strings.ContainsRune("/{}.", r) })
 	o := object{
-		"operationId": strings.ToLower(rt.Method) + "_" + strings.Join(segments, "_"),
-		"summary":     rt.Summary,
-		"tags":        []any{segments[0]},
-		"parameters":  parameters,
-		"responses":   responses,
-		"x-hux-flags": rt.Flags,
+		"operationId":  strings.ToLower(rt.Method) + "_" + strings.Join(segments, "_"),
+		"summary":      rt.Summary,
+		"tags":         []any{segments[0]},
+		"parameters":   parameters,
+		"responses":    responses,
+		"x-hux-flags":  rt.Flags,
+		"x-hux-errors": rt.Codes(),
+		"x-hux-served": rt.Handler != nil,
 	}
 	if rt.Kinds != nil {
 		o["x-hux-actors"] = rt.Kinds
 	}
 	if rt.Request != "" {
-		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": Component(rt.Request)}}}
+		examples, err := d.example(rt.Request, One)
+		if err != nil {
+			return nil, err
+		}
+		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": Component(rt.Request), "examples": examples}}}
 	}
 	return o, nil
 }
@@ -176,50 +228,25 @@ func (d *describer) responses(rt Route) (object, error) {
 	for _, status := range statuses {
 		response := object{"description": http.StatusText(status), "headers": headersOf(names...)}
 		if status != http.StatusNoContent {
-			response["content"] = d.content(rt)
+			content, err := d.content(rt)
+			if err != nil {
+				return nil, err
+			}
+			response["content"] = content
 		}
 		responses[strconv.Itoa(status)] = response
 	}
-	for _, status := range rt.refusals() {
-		responses[strconv.Itoa(status)] = object{"$ref": "#/components/responses/problem"}
-	}
-	responses["default"] = object{"$ref": "#/components/responses/problem"}
+	maps.Copy(responses, rt.refusals())
 	return responses, nil
 }
 
-// refusals are the statuses that the route's own form brings with it; others
-// are any route's.
-func (rt Route) refusals() []int {
-	statuses := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}
-	if rt.Query != nil || rt.writes() || rt.Answer == Stream {
-		statuses = append(statuses, http.StatusBadRequest)
-	}
-	if rt.writes() {
-		statuses = append(statuses, http.StatusConflict, http.StatusGone)
-	}
-	if rt.Request != "" {
-		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity)
-	}
-	if rt.IfMatch {
-		statuses = append(statuses, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
-	}
-	if rt.Answer == Stream {
-		statuses = append(statuses, http.StatusTooManyRequests)
-	}
-	return statuses
-}
-
-func (d *describer) content(rt Route) object {
-	if rt.Answer == Stream {
-		return object{"text/event-stream": object{"schema": object{
-			"type": "string",
-			"description": "Server-sent events. A frame without a name has a record in its data, on one line, and the record's number as its id: " + rt.Record +
-				". The frames hux.hello, hux.reset and hux.closing have names and no id. Comments keep the connection alive.",
-			"contentMediaType": "text/event-stream",
-		}}}
-	}
+func (d *describer) content(rt Route) (object, error) {
 	if rt.Record == "" {
-		return object{"application/json": object{"schema": object{"type": "object"}}}
+		return object{"application/json": object{"schema": object{"type": "object"}}}, nil
+	}
+	if rt.Answer == Stream {
+		stream, err := d.stream(rt.Record)
+		return object{"text/event-stream": stream}, err
 	}
 	s := Component(rt.Record)
 	if rt.Answer == Page {
@@ -227,12 +254,11 @@ func (d *describer) content(rt Route) object {
 			"items": object{"type": "array", "items": s},
 			"next":  object{"type": []any{"string", "null"}, "description": "Where the next page begins; null at the end."},
 		}
-		for name, member := range rt.Besides {
-			properties[name] = member
-		}
+		maps.Copy(properties, rt.Besides)
 		s = object{"type": "object", "properties": properties, "required": []any{"items", "next"}}
 	}
-	return object{"application/json": object{"schema": s}}
+	examples, err := d.example(rt.Record, rt.Answer)
+	return object{"application/json": object{"schema": s, "examples": examples}}, err
 }
 
 // headers says what each header of an answer is.

@@ -28,6 +28,7 @@ type Route struct {
 	Answer  Answer         // in which form it answers with it
 	Besides map[string]any // members of a page beside items and next, each with its JSON Schema
 	Headers []string       // of its answers besides those of every answer, each of headers
+	Errors  []hux.Code     // it refuses with besides those that its form brings, which Codes adds
 
 	// Handler answers; nil where the contract has the route and this build does
 	// not serve it.

@@ -2,7 +2,14 @@
 // the one binary needs no files beside it.
 package contract
 
-import "embed"
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+)
 
 // Flags is flags.json, the registry of the twelve flags.
 //
@@ -22,3 +29,21 @@ var Schemas embed.FS
 //
 //go:embed examples
 var Examples embed.FS
+
+// Vectors holds tests/vectors/*.json, the rules that no schema can say as tables
+// of questions and answers. The README beside them says how to read them.
+//
+//go:embed tests/vectors/*.json
+var Vectors embed.FS
+
+// VectorsSHA256 is the hash that the manifest has of the vectors, in hex: that of
+// the lines which sha256sum prints for the files in the order of their names.
+func VectorsSHA256() string {
+	all := sha256.New()
+	files, _ := fs.Glob(Vectors, "tests/vectors/*.json") // sorted; only a bad pattern is an error
+	for _, file := range files {
+		text, _ := fs.ReadFile(Vectors, file) // embedded
+		fmt.Fprintf(all, "%x  %s\n", sha256.Sum256(text), path.Base(file))
+	}
+	return hex.EncodeToString(all.Sum(nil))
+}

@@ -19,6 +19,7 @@ type Foundation struct {
 	Flags          hux.Flags
 	Build          hux.Build
 	StreamsPerUser int
+	VectorsSHA256  string // hash of the rules' test vectors, in hex
 }
 
 // Routes are its own lines of /hux/v1 before those of the cards, all of which
@@ -102,7 +103,7 @@ type ManifestRoute struct {
 
 // ManifestRules names the test vectors of what no schema can say.
 type ManifestRules struct {
-	VectorsSHA256 *string `json:"vectors_sha256"` // null while there are none
+	VectorsSHA256 string `json:"vectors_sha256"` // of the lines of sha256sum, see tests/vectors
 }
 
 // ManifestMode is a mode with the route it takes unless it is told otherwise.
@@ -116,6 +117,7 @@ func (f Foundation) manifest(routes []Route) (Manifest, error) {
 	m := Manifest{
 		Schema: "hux.manifest.v1", ContractVersion: hux.ContractVersion, GeneratedAt: hux.Now(),
 		Records: []ManifestRecord{}, Routes: []ManifestRoute{}, ModesCatalog: []ManifestMode{},
+		Rules: ManifestRules{f.VectorsSHA256},
 	}
 	for _, name := range f.Schemas.Names() {
 		if name == "defs" {

@@ -170,7 +170,7 @@ func (s *Server) deal() error {
 		return err
 	}
 	s.stores = store.NewPool(store.PoolOptions{Dir: filepath.Join(c.Data, "tenants"), Quota: c.TenantQuota, Prepare: event.Begin})
-	foundation := api.Foundation{Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser}
+	foundation := api.Foundation{Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser, VectorsSHA256: contract.VectorsSHA256()}
 	s.cards, err = foundation.Routes(cards.Routes(cards.Parts{
 		Log: event.NewLog(c.StreamsPerUser), Door: api.NewDoor(schemas), Keys: record.NewKeys(derive(c.Key, "idempotency")),
 		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags,

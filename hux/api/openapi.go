@@ -67,14 +67,21 @@ func OpenAPI(routes []Route, schemas *schema.Set) (json.RawMessage, error) {
 	})
 }
 
-// tagOf is what a route's operation is listed under: its card, or the noun of
-// its path where several cards serve it.
-func tagOf(rt Route) string {
+// Tag is what a route's operation is listed under: the flag of its card, or the
+// noun of its path where several cards serve it.
+func (rt Route) Tag() string {
 	if len(rt.Flags) == 1 {
 		return rt.Flags[0]
 	}
 	noun, _, _ := strings.Cut(strings.TrimPrefix(rt.Path, "/"), "/")
 	return noun
+}
+
+// ID names a route's operation: its method and the words of its path, joined by
+// underscores.
+func (rt Route) ID() string {
+	words := strings.FieldsFunc(rt.Path, func(r rune) bool { return strings.ContainsRune("/{}.", r) })
+	return strings.ToLower(rt.Method) + "_" + strings.Join(words, "_")
 }
 
 // tagsOf describes the tags of the routes, in the order of the flags.
@@ -93,13 +100,13 @@ func tagsOf(routes []Route) ([]any, error) {
 	}
 	for _, f := range registry {
 		for _, rt := range routes {
-			if tagOf(rt) == f.Name {
+			if rt.Tag() == f.Name {
 				add(f.Name, f.Card+": "+f.Description+".")
 			}
 		}
 	}
 	for _, rt := range routes {
-		add(tagOf(rt), "Served while any of these is on: "+strings.Join(rt.Flags, ", ")+".")
+		add(rt.Tag(), "Served while any of these is on: "+strings.Join(rt.Flags, ", ")+".")
 	}
 	return described, nil
 }
@@ -174,11 +181,10 @@ func (d *describer) operation(rt Route) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	segments := strings.FieldsFunc(rt.Path, func(r rune) bool { return strings.ContainsRune("/{}.", r) })
 	o := object{
-		"operationId":  strings.ToLower(rt.Method) + "_" + strings.Join(segments, "_"),
+		"operationId":  rt.ID(),
 		"summary":      rt.Summary,
-		"tags":         []any{segments[0]},
+		"tags":         []any{rt.Tag()},
 		"parameters":   parameters,
 		"responses":    responses,
 		"x-hux-flags":  rt.Flags,
@@ -188,14 +194,29 @@ func (d *describer) operation(rt Route) (object, error) {
 	if rt.Kinds != nil {
 		o["x-hux-actors"] = rt.Kinds
 	}
-	if rt.Request != "" {
-		examples, err := d.example(rt.Request, One)
+	if rt.Request != "" || rt.Raw {
+		body, err := d.body(rt)
 		if err != nil {
 			return nil, err
 		}
-		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": Component(rt.Request), "examples": examples}}}
+		o["requestBody"] = body
 	}
 	return o, nil
+}
+
+// body describes a request's body.
+func (d *describer) body(rt Route) (object, error) {
+	body := object{"required": true, "description": fmt.Sprintf("At most %d bytes.", rt.maxBody())}
+	if rt.Raw {
+		body["content"] = object{"*/*": object{"schema": object{
+			"type": "string", "format": "binary", "maxLength": rt.maxBody(),
+			"description": "The bytes themselves. Content-Type says what they are; never text/plain, multipart or urlencoded, which a page of another site could send.",
+		}}}
+		return body, nil
+	}
+	examples, err := d.example(rt.Request, One)
+	body["content"] = object{"application/json": object{"schema": Component(rt.Request), "examples": examples}}
+	return body, err
 }
 
 func (d *describer) responses(rt Route) (object, error) {
@@ -241,6 +262,9 @@ func (d *describer) responses(rt Route) (object, error) {
 }
 
 func (d *describer) content(rt Route) (object, error) {
+	if rt.Answer == Bytes {
+		return object{"*/*": object{"schema": object{"type": "string", "format": "binary", "description": "The bytes themselves, in their own media type."}}}, nil
+	}
 	if rt.Record == "" {
 		return object{"application/json": object{"schema": object{"type": "object"}}}, nil
 	}
@@ -284,19 +308,29 @@ func headersOf(names ...string) object {
 
 // queryParameters says what each name in a query is.
 var queryParameters = map[string]object{
-	"after_seq":  {"description": "Events after this number.", "schema": Component("count")},
-	"cursor":     {"description": "The next of an earlier page.", "schema": object{"type": "string"}},
-	"epoch":      {"description": "The epoch that after_seq is of; from another one the numbers start over.", "schema": object{"type": "string"}},
-	"limit":      {"description": "How many at most; more than 200 are 200.", "schema": object{"type": "integer", "minimum": 1, "default": defaultLimit}},
-	"project_id": {"description": "Only those of this project.", "schema": Component("project_id")},
-	"state":      {"description": "Only those in this state.", "schema": object{"type": "string"}},
-	"tag":        {"description": "Only those with this tag.", "schema": object{"type": "string"}},
+	"after_seq":       {"description": "Events after this number.", "schema": Component("count")},
+	"cursor":          {"description": "The next of an earlier page.", "schema": object{"type": "string"}},
+	"epoch":           {"description": "The epoch that after_seq is of; from another one the numbers start over.", "schema": object{"type": "string"}},
+	"limit":           {"description": "How many at most; more than 200 are 200.", "schema": object{"type": "integer", "minimum": 1, "default": defaultLimit}},
+	"project_id":      {"description": "Only those of this project.", "schema": Component("project_id")},
+	"state":           {"description": "Only those in this state.", "schema": object{"type": "string"}},
+	"tag":             {"description": "Only those with this tag.", "schema": object{"type": "string"}},
+	"conversation_id": {"description": "Only those of this conversation.", "schema": Component("conversation_id")},
+	"for":             {"description": "prompt: only what the assistant may be given.", "schema": object{"type": "string", "enum": []any{"prompt"}}},
+	"from":            {"description": "The version to compare with; the one before where it is left out, 0 for the empty one.", "schema": Component("artifact_base")},
+	"q":               {"description": "The words to look for.", "schema": object{"type": "string", "minLength": 1, "maxLength": 256}},
+	"topic":           {"description": "Only those about this.", "schema": Component("topic")},
+	"type":            {"description": "Only those of this type.", "schema": Component("artifact_type")},
 }
 
 // pathParameters says what a variable is by the segment before it.
 var pathParameters = map[string]object{
 	"conversations/{id}": Component("conversation_id"),
 	"schemas/{name}":     {"type": "string", "pattern": `^[a-z_.0-9]{1,100}$`},
+	"artifacts/{id}":     Component("artifact_id"),
+	"memory/{id}":        Component("memory_id"),
+	"projects/{id}":      Component("project_id"),
+	"versions/{n}":       Component("artifact_n"),
 }
 
 var variable = regexp.MustCompile(`[a-z_]+/\{([a-z_]+)\}`)

@@ -30,6 +30,7 @@ Usage:
   hux slots   list | assign | remove | free | restored
   hux agents  list | create | rotate | revoke
   hux tail    CONVERSATION          follow what happens in a conversation
+  hux validate [FILE …]             hold records against the contract's schemas and rules
   hux healthz                       is the router on this machine alive?
   hux version
 
@@ -41,14 +42,23 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	if err == nil || errors.Is(err, errHelped) {
+	var status exit
+	switch {
+	case err == nil || errors.Is(err, errHelped):
 		return
-	}
-	if !errors.Is(err, errSaid) {
+	case errors.As(err, &status):
+		os.Exit(int(status))
+	case !errors.Is(err, errSaid):
 		fmt.Fprintln(os.Stderr, "hux:", err)
 	}
 	os.Exit(1)
 }
+
+// exit is a failure that the command has told of, with the status that its help
+// promises.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 var (
 	errSaid   = errors.New("said already")   // a failure whose reason is printed already
@@ -61,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		command, args = args[0], args[1:]
 	}
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
-		"demo": demo, "serve": serve, "check": check, "slots": slots, "agents": agents, "tail": tail, "healthz": healthz,
+		"demo": demo, "serve": serve, "check": check, "slots": slots, "agents": agents, "tail": tail, "validate": validate, "healthz": healthz,
 	}
 	switch command {
 	case "version", "--version":
@@ -111,11 +121,7 @@ func loadConfig(args []string, help string, stdout, stderr io.Writer, only ...st
 		fmt.Fprintln(stderr, "error:", p)
 	}
 	if len(problems) > 0 {
-		plural := "s"
-		if len(problems) == 1 {
-			plural = ""
-		}
-		fmt.Fprintf(stderr, "%d problem%s; docs/configuration.md lists all settings\n", len(problems), plural)
+		fmt.Fprintf(stderr, "%s; docs/configuration.md lists all settings\n", plural(len(problems), "problem"))
 		return nil, nil, errSaid
 	}
 	return c, warnings, nil

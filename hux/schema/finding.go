@@ -17,19 +17,26 @@ type Finding struct {
 }
 
 // Inspect holds a text, a record or a request's body, against the schema name
-// and then, where that accepts it, against rule, which may be nil. A body goes
+// and then, where that accepts it, against its rule, if it has one. The name ""
+// is for a record that says by its member schema what it is. A body goes
 // through the same door as in Decode, and ignored names the members that it
-// leaves there. The error is that there is no such schema, or the rule's own.
-func (s *Set) Inspect(name string, text []byte, rule Rule) (findings []Finding, ignored []string, err error) {
-	if _, stopped, err := parse(text); err != nil {
+// leaves there. The error is that there is no such schema, or a rule's own.
+func (s *Set) Inspect(name string, text []byte, rules map[string]Rule) (findings []Finding, ignored []string, err error) {
+	value, stopped, err := parse(text)
+	if err != nil {
 		return []Finding{{lineOf(text, stopped), refusedFor(err)[0]}}, nil, nil
 	}
-	value, ignored, err := s.pass(name, text)
-	list := refusedFor(err)
-	if err != nil && list == nil {
-		return nil, nil, err
+	var list []Fault
+	if name == "" {
+		name, list = s.named(value)
 	}
-	if err == nil && rule != nil {
+	if list == nil {
+		value, ignored, err = s.pass(name, text)
+		if list = refusedFor(err); err != nil && list == nil {
+			return nil, nil, err
+		}
+	}
+	if rule := rules[name]; list == nil && rule != nil {
 		if list, err = ruled(rule, value); err != nil {
 			return nil, nil, err
 		}
@@ -38,6 +45,23 @@ func (s *Set) Inspect(name string, text []byte, rule Rule) (findings []Finding, 
 		findings = append(findings, Finding{lineOf(text, place(text, f.Pointer)), f})
 	}
 	return findings, ignored, nil
+}
+
+// named gives the schema that a record says it is of.
+func (s *Set) named(record any) (string, []Fault) {
+	object, ok := record.(map[string]any)
+	if !ok {
+		return "", []Fault{{"", "type", "must be object"}}
+	}
+	said, there := object["schema"]
+	name, _ := said.(string)
+	switch {
+	case !there:
+		return "", []Fault{{"/schema", "required", "is missing"}}
+	case s.compiled[name] == nil || name == "defs" || recordOf(name) != name:
+		return "", []Fault{{"/schema", "unknown_schema", "names no record of the contract"}}
+	}
+	return name, nil
 }
 
 // pass gives a record, or what Decode leaves of a body.

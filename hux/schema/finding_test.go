@@ -63,8 +63,9 @@ func TestInspectAsksTheRuleLast(t *testing.T) {
 		asked = string(record)
 		return []schema.Fault{{Pointer: "/summary", Code: "too_short", Message: "is too short"}}, nil
 	}
+	rules := map[string]schema.Rule{"hux.event.create.v1": rule}
 	body := "{\"kind\":\"run.started\",\n\"summary\":\"s\",\"colour\":1}"
-	found, ignored, err := set.Inspect("hux.event.create.v1", []byte(body), rule)
+	found, ignored, err := set.Inspect("hux.event.create.v1", []byte(body), rules)
 	if err != nil || len(found) != 1 || found[0].Line != 2 || found[0].Code != "too_short" || !slices.Equal(ignored, []string{"colour"}) {
 		t.Errorf("%v, %v, %v", found, ignored, err)
 	}
@@ -72,14 +73,38 @@ func TestInspectAsksTheRuleLast(t *testing.T) {
 		t.Errorf("the rule was asked about %s, want %s", asked, want)
 	}
 	asked = ""
-	if found, _, err = set.Inspect("hux.event.create.v1", []byte(`{"kind":"run.started","seq":1}`), rule); err != nil || asked != "" || len(found) != 1 || found[0].Code != "read_only_field" {
+	if found, _, err = set.Inspect("hux.event.create.v1", []byte(`{"kind":"run.started","seq":1}`), rules); err != nil || asked != "" || len(found) != 1 || found[0].Code != "read_only_field" {
 		t.Errorf("%v, %v, asked about %q", found, err, asked)
 	}
 	broken := errors.New("broken")
-	if _, _, err = set.Inspect("hux.event.create.v1", []byte(body), func([]byte) ([]schema.Fault, error) { return nil, broken }); !errors.Is(err, broken) {
+	rules["hux.event.create.v1"] = func([]byte) ([]schema.Fault, error) { return nil, broken }
+	if _, _, err = set.Inspect("hux.event.create.v1", []byte(body), rules); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 	if _, _, err = set.Inspect("hux.nothing.v1", []byte(`{}`), nil); err == nil {
 		t.Error("there is no such schema")
+	}
+}
+
+// A record says itself what it is; a body can't.
+func TestInspectReadsTheSchemaOfARecord(t *testing.T) {
+	set := load(t)
+	for text, want := range map[string]string{
+		string(example(t, "hux.event.v1")):              "",
+		string(example(t, "hux.conversation.v1")):       "",
+		`{"schema":"hux.event.v1"}`:                     "required",
+		`{"kind":"run.started"}`:                        "required",
+		`{"schema":1}`:                                  "unknown_schema",
+		`{"schema":"hux.nothing.v1"}`:                   "unknown_schema",
+		`{"schema":"defs"}`:                             "unknown_schema",
+		`{"schema":"hux.event.create.v1","summary":""}`: "unknown_schema",
+		`[]`:      "type",
+		`"event"`: "type",
+		`{`:       "invalid_json",
+	} {
+		found, _, err := set.Inspect("", []byte(text), nil)
+		if err != nil || (want == "") != (len(found) == 0) || want != "" && found[0].Code != want {
+			t.Errorf("%.60s: %v, %v, want %q", text, found, err, want)
+		}
 	}
 }

@@ -1,0 +1,117 @@
+package conformance_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// moving are the records with members that move without a revision; their
+// GETs know no 304 (contracts 2.2).
+var moving = map[string]bool{"hux.conversation.v1": true, "hux.policy.v1": true, "hux.grant.v1": true}
+
+// A change names the revision that it is made from (contracts 2.2, FND-2).
+func TestPreconditions(t *testing.T) {
+	for _, o := range server.operations {
+		if !o.served() || !o.ifMatch {
+			continue
+		}
+		t.Run(o.method+" "+strings.ReplaceAll(o.path, "/", ":"), func(t *testing.T) {
+			t.Parallel()
+			collection, _, ok := strings.Cut(o.path, "/{id}")
+			create := server.find("POST", collection)
+			if o.method != "PATCH" || !ok || create == nil {
+				lacking(t, "preconditions of "+o.name(), "the matrix is of PATCH of a record that POST "+collection+" makes")
+				return
+			}
+			change{o, create}.matrix(t)
+			checked("preconditions of " + o.name())
+		})
+	}
+}
+
+// change is an operation that changes the records that another makes.
+type change struct{ o, create *operation }
+
+// fresh is a record of the test's own.
+func (c change) fresh(t *testing.T) (who caller, id, body string) {
+	t.Helper()
+	a, why := create(t, c.create)
+	if why != "" {
+		t.Fatal(why)
+	}
+	prepared, _, who, why := prepared(t, c.o)
+	if why != "" {
+		t.Fatal(why)
+	}
+	return who, a.text(t, "id"), encoded(prepared)
+}
+
+func (c change) matrix(t *testing.T) {
+	who, id, body := c.fresh(t)
+	revision := 1
+	tag := func() string { return fmt.Sprintf(`"%s:%d"`, id, revision) }
+	send := func(header ...string) *answer {
+		t.Helper()
+		return who.call(t, c.o.method, c.o.path, body, []string{id}, append(header, newKey())...)
+	}
+	read := func(header ...string) *answer {
+		t.Helper()
+		return who.call(t, "GET", c.o.path, "", []string{id}, header...)
+	}
+	a := read("Accept-Encoding: gzip")
+	if a.header.Get("ETag") != tag() || a.header.Get("Content-Encoding") != "" {
+		t.Errorf("%s: ETag %s, Content-Encoding %q; want %s and none", a.what, a.header.Get("ETag"), a.header.Get("Content-Encoding"), tag())
+	}
+	bare := strings.TrimSuffix
+	for _, spell := range []func(string) string{
+		func(s string) string { return s },
+		func(s string) string { return "W/" + s },
+		func(s string) string { return bare(s, `"`) + `-gzip"` },
+		func(s string) string { return "W/" + bare(s, `"`) + `-br"` },
+	} {
+		spelling := spell(tag())
+		a := send("If-Match: " + spelling)
+		if revision++; a.status != 200 || a.header.Get("ETag") != tag() || a.object(t)["revision"] != float64(revision) {
+			t.Fatalf("If-Match: %s: %d, ETag %s, want 200 and %s: only the opaque part counts\n%.300s", spelling, a.status, a.header.Get("ETag"), tag(), a.body)
+		}
+	}
+	for _, stale := range []string{fmt.Sprintf(`"%s:1"`, id), fmt.Sprintf(`W/"%s:1"`, id), fmt.Sprintf(`"%s:%d"`, id, revision+1), fmt.Sprintf(`"%s_0123456789ab7def8123456789abcdef:1"`, id[:3])} {
+		a := send("If-Match: " + stale)
+		a.want(t, "stale: "+stale, 412, "precondition_failed")
+		if a.header.Get("ETag") != tag() || a.object(t)["current_revision"] != float64(revision) {
+			t.Errorf("stale: ETag %s, current_revision %v; want %s", a.header.Get("ETag"), a.object(t)["current_revision"], tag())
+		}
+	}
+	send().want(t, "no If-Match", 428, "precondition_required")
+	for _, malformed := range []string{"foo", `"foo"`, `"` + id + `"`, `"` + id + `:"`, `"` + id + `:x"`, `"` + id + `:-1"`, id + ":1", `""`, "*", tag() + ", " + tag(), bare(tag(), `"`)} {
+		send("If-Match: "+malformed).want(t, "malformed: "+malformed, 400, "bad_precondition")
+	}
+	send("If-Match: "+tag(), "If-Match: "+tag()).want(t, "two of them", 400, "bad_precondition")
+	if a := read(); a.header.Get("ETag") != tag() {
+		t.Errorf("refused changes were made: %s, want %s", a.header.Get("ETag"), tag())
+	}
+	want := 304
+	if moving[c.o.record] {
+		want = 200
+	}
+	read("If-None-Match: "+tag()).want(t, "If-None-Match with the current tag", want, "")
+	read("If-None-Match: "+fmt.Sprintf(`"%s:1"`, id)).want(t, "If-None-Match with an old tag", 200, "")
+
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	statuses := map[int]int{}
+	for range 8 {
+		wg.Go(func() {
+			a := send("If-Match: " + tag())
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[a.status]++
+		})
+	}
+	wg.Wait()
+	if statuses[200] != 1 || statuses[412] != 7 {
+		t.Errorf("eight changes of one revision at once: %v, want one 200 and seven 412", statuses)
+	}
+}

@@ -7,7 +7,7 @@ SHELL := /bin/bash
 GOLANGCI := v2.15.0
 LINTER := .cache/bin/golangci-lint-$(GOLANGCI)
 
-.PHONY: help run build check fmt vet lint types test test-go test-browser test-keycloak test-webui fuzz crash load deps clean
+.PHONY: help run build check fmt vet lint types types-generate test test-go test-browser test-keycloak test-webui fuzz crash load deps clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -35,7 +35,11 @@ $(LINTER):
 	@mv $(@D)/golangci-lint $@
 
 types: tests/node_modules
+	@go run ./hux/schema/typegen -check
 	@cd tests && node_modules/.bin/tsc -p tsconfig.json && node_modules/.bin/tsc -p tsconfig.node.json
+
+types-generate: ## write the types that are made from schemas/
+	@go run ./hux/schema/typegen
 
 tests/node_modules: tests/package-lock.json
 	@cd tests && npm ci --no-audit --no-fund && touch node_modules

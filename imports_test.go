@@ -18,7 +18,7 @@ const module = "bstein.dev/hux"
 var layers = [][]string{
 	{""},
 	{"hux"},
-	{"hux/store", "hux/schema", "hux/redact"},
+	{"hux/store", "hux/schema", "hux/redact", "hux/client", "hux/schema/typegen"},
 	{"hux/event", "hux/store/storetest"},
 	{"hux/api"},
 	{"hux/record"},
@@ -32,7 +32,7 @@ var layers = [][]string{
 }
 
 // only names packages that have one importer in the program.
-var only = map[string]string{"go.etcd.io/bbolt": "hux/store"}
+var only = map[string]string{"go.etcd.io/bbolt": "hux/store", "github.com/r3labs/sse/v2": "hux/client"}
 
 func TestImportsPointDown(t *testing.T) {
 	level := map[string]int{}

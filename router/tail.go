@@ -7,19 +7,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
-	"github.com/r3labs/sse/v2"
-	"gopkg.in/cenkalti/backoff.v1"
-
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/client"
 )
 
 const tailHelp = `Usage: hux tail CONVERSATION [--url URL] [--token-file FILE] [--after SEQ] [--json]
@@ -36,46 +30,73 @@ line. A lost connection is taken up again where it ended.
 It ends with status 1 when the token or the conversation is refused.
 `
 
-// Times of hux tail.
-const (
-	tailRetry    = 2 * time.Second // between two connections, until the router names another
-	tailRetryMax = 30 * time.Second
-)
-
-// tailFrame bounds one frame of the stream; the largest event is far smaller.
-const tailFrame = 1 << 20
-
 func tail(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	set := flag.NewFlagSet("hux tail", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	base := set.String("url", "http://127.0.0.1:8080", "")
 	tokenFile := set.String("token-file", "", "")
-	after := set.Uint64("after", 0, "")
+	after := set.Int64("after", 0, "")
 	asJSON := set.Bool("json", false, "")
 	words, err := parseMixed(set, args)
 	if errors.Is(err, flag.ErrHelp) || err == nil && len(words) == 0 {
 		fmt.Fprint(stdout, tailHelp)
 		return errHelped
 	}
-	if err != nil || len(words) != 1 {
+	if err != nil || len(words) != 1 || *after < 0 {
 		fmt.Fprint(stderr, tailHelp)
 		return errors.New("that command is not understood")
 	}
 	if !hux.ValidID("cnv", words[0]) {
 		return errors.New("a conversation is named by its id, cnv_ and 32 hex digits")
 	}
-	u, err := url.Parse(*base)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	api, err := client.New(client.Options{
+		BaseURL: *base, UserAgent: "hux-tail/" + hux.ContractVersion,
+		Token: func(context.Context) (string, error) { return tokenFrom(*tokenFile) },
+	})
+	if err != nil {
 		return errors.New("--url must be like https://hux.example.org")
 	}
-	f := &follower{
-		url: u.JoinPath("hux/v1/conversations", words[0], "events/stream"), cursor: *after, retry: tailRetry,
-		token: func() (string, error) { return tokenFrom(*tokenFile) }, stderr: stderr, print: printLine(stdout),
-	}
+	show := printLine(stdout)
 	if *asJSON {
-		f.print = func(raw []byte) error { _, err := fmt.Fprintf(stdout, "%s\n", raw); return err }
+		show = func(raw []byte) error { _, err := fmt.Fprintf(stdout, "%s\n", raw); return err }
 	}
-	return f.run(ctx)
+	events := client.Stream[json.RawMessage](ctx, api, "/conversations/"+words[0]+"/events/stream", client.StreamOptions{
+		After: *after,
+		Reset: func(string) { fmt.Fprintln(stderr, "hux: the log's numbers start over; here it is from the beginning") },
+		Lost: func(err error) {
+			if err != nil { // without one the router was restarted, or this reader was too slow
+				fmt.Fprintf(stderr, "hux: %s; trying again\n", inert(err.Error()))
+			}
+		},
+	})
+	for raw, err := range events {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return explain(err, *base)
+		}
+		if err := show(*raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explain says what a refusal means to the one who called hux tail.
+func explain(err error, base string) error {
+	var refused *client.Error
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.Code == "":
+		return fmt.Errorf("%s is not hux's API: status %d", base, refused.Status)
+	case refused.Status == http.StatusUnauthorized:
+		return errors.New("the token is not accepted: it is wrong, or its time is over")
+	case refused.Status == http.StatusNotFound:
+		return fmt.Errorf("no such conversation for this token: %s", inert(refused.Detail))
+	}
+	return fmt.Errorf("refused with status %d: %s", refused.Status, inert(refused.Detail))
 }
 
 func tokenFrom(file string) (string, error) {
@@ -96,154 +117,10 @@ func tokenFrom(file string) (string, error) {
 	return token, nil
 }
 
-// follower follows one conversation over as many connections as it takes.
-type follower struct {
-	url    *url.URL
-	token  func() (string, error)
-	print  func(raw []byte) error // shows one event
-	stderr io.Writer
-
-	cursor uint64 // number of the last event that was shown
-	epoch  string
-	retry  time.Duration // what the router asks for between two connections
-	failed error         // why there is no use in going on
-	heard  bool          // anything on this connection
-}
-
-// errEnded is an end that is none of the connection's: the conversation has no
-// more to tell.
-var errEnded = errors.New("ended")
-
-// run keeps to its own cursor instead of the library's last id: a connection
-// that is cut in the middle of a frame hands the library an event that is not
-// whole, and its id is taken for seen. The library tries each connection once,
-// since its own waiting heeds neither ctx nor what the router asks for.
-func (f *follower) run(ctx context.Context) error {
-	for wait := f.retry; ; wait = min(2*wait, tailRetryMax) {
-		token, err := f.token()
-		if err != nil {
-			return err
-		}
-		f.heard = false
-		query := url.Values{"after_seq": {strconv.FormatUint(f.cursor, 10)}}
-		if f.epoch != "" {
-			query.Set("epoch", f.epoch)
-		}
-		f.url.RawQuery = query.Encode()
-		client := sse.NewClient(f.url.String(), sse.ClientMaxBufferSize(tailFrame))
-		client.ReconnectStrategy = &backoff.StopBackOff{}
-		client.Headers["Authorization"] = "Bearer " + token
-		client.Connection = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		client.ResponseValidator = func(_ *sse.Client, res *http.Response) error { return f.check(res) }
-		connection, cut := context.WithCancel(ctx)
-		err = client.SubscribeWithContext(connection, "", func(e *sse.Event) {
-			if f.take(e); f.failed != nil {
-				cut()
-			}
-		})
-		cut()
-		if errors.Is(f.failed, errEnded) {
-			return nil
-		}
-		if f.failed != nil {
-			return f.failed
-		}
-		if f.heard {
-			wait = f.retry
-		}
-		if err != nil && ctx.Err() == nil { // a clean end is nil: the router was restarted, or this reader was too slow
-			fmt.Fprintf(f.stderr, "hux: %s; trying again\n", inert(err.Error()))
-		}
-		timer := time.NewTimer(wait/2 + rand.N(wait/2+1)) // spreads readers
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C:
-		}
-	}
-}
-
-// check looks at the answer's status: nil for a stream, an error for one to try
-// again, and f.failed set where that is no use.
-func (f *follower) check(res *http.Response) error {
-	media, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
-	if res.StatusCode == http.StatusOK && media == "text/event-stream" {
-		return nil
-	}
-	defer func() { _ = res.Body.Close() }()
-	var problem struct {
-		Schema string `json:"schema"`
-		Detail string `json:"detail"`
-	}
-	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
-	ours := json.Unmarshal(body, &problem) == nil && problem.Schema == "hux.error.v1"
-	reason := inert(problem.Detail)
-	switch {
-	case res.StatusCode == http.StatusNoContent:
-		f.failed = errEnded
-	case res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500:
-		return fmt.Errorf("status %d", res.StatusCode)
-	case !ours:
-		f.failed = fmt.Errorf("%s is not hux's API: status %d", f.url.Host, res.StatusCode)
-	case res.StatusCode == http.StatusUnauthorized:
-		f.failed = errors.New("the token is not accepted: it is wrong, or its time is over")
-	case res.StatusCode == http.StatusNotFound:
-		f.failed = fmt.Errorf("no such conversation for this token: %s", reason)
-	default:
-		f.failed = fmt.Errorf("refused with status %d: %s", res.StatusCode, reason)
-	}
-	return f.failed
-}
-
-// take handles one frame.
-func (f *follower) take(e *sse.Event) {
-	if ms, err := strconv.Atoi(string(e.Retry)); err == nil && ms > 0 {
-		f.retry = min(time.Duration(ms)*time.Millisecond, tailRetryMax)
-	}
-	if len(e.Data) == 0 {
-		return
-	}
-	switch string(e.Event) {
-	case "":
-		var event struct {
-			Seq uint64 `json:"seq"`
-		}
-		if json.Unmarshal(e.Data, &event) != nil || event.Seq <= f.cursor {
-			return // not whole: it comes again
-		}
-		if f.failed = f.print(e.Data); f.failed == nil {
-			f.cursor, f.heard = event.Seq, true
-		}
-	case "hux.hello":
-		var hello struct {
-			Epoch string `json:"epoch"`
-		}
-		if json.Unmarshal(e.Data, &hello) == nil {
-			f.epoch, f.heard = hello.Epoch, true
-		}
-	case "hux.reset":
-		f.cursor = 0
-		fmt.Fprintln(f.stderr, "hux: the log's numbers start over; here it is from the beginning")
-	}
-}
-
 // printLine shows events to people.
 func printLine(w io.Writer) func(raw []byte) error {
 	return func(raw []byte) error {
-		var e struct {
-			Seq        uint64    `json:"seq"`
-			Kind       string    `json:"kind"`
-			Status     *string   `json:"status"`
-			Summary    string    `json:"summary"`
-			RunID      string    `json:"run_id"`
-			Reporter   string    `json:"reported_by"`
-			Tombstone  any       `json:"tombstone"`
-			CreatedAt  time.Time `json:"created_at"`
-			Provenance struct {
-				Actor hux.Actor `json:"actor"`
-			} `json:"provenance"`
-		}
+		var e client.Event
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return fmt.Errorf("an event that can't be read: %w", err)
 		}
@@ -251,11 +128,11 @@ func printLine(w io.Writer) func(raw []byte) error {
 		if e.Status != nil {
 			status = *e.Status
 		}
-		if e.Reporter != "" {
-			who += "'s " + e.Reporter
+		if e.ReportedBy != nil {
+			who += "'s " + *e.ReportedBy
 		}
-		if e.RunID != "" {
-			who += ", run " + e.RunID
+		if e.RunID != nil {
+			who += ", run " + *e.RunID
 		}
 		if e.Tombstone != nil {
 			e.Summary = "(forgotten)"

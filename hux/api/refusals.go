@@ -44,6 +44,9 @@ func (rt Route) Codes() []hux.Code {
 			codes = append(codes, hux.ConversationForgotten)
 		}
 	}
+	if rt.Raw {
+		codes = append(codes, hux.TooLarge)
+	}
 	if rt.Request != "" {
 		codes = append(codes, hux.InvalidJSON, hux.TooLarge, hux.SchemaInvalid, hux.ReadOnlyField)
 	}

@@ -21,6 +21,8 @@ type Route struct {
 
 	Query   []string // the names it takes in the query, each of queryParameters
 	Request string   // schema of its body, "" for none
+	Raw     bool     // its body is bytes of any media type instead
+	MaxBody int64    // bytes that its body may have, MaxBody of the package where it is 0
 	IfMatch bool     // it changes a record, and needs the ETag of the one it was made for
 
 	Status  []int          // of success; 200 alone where there are none
@@ -43,10 +45,18 @@ const (
 	One    Answer = iota // the record itself
 	Page                 // {items, next}
 	Stream               // text/event-stream, a record in the data of each frame
+	Bytes                // no record, but what it has in it, in its own media type
 )
 
 // writes reports whether the route takes an Idempotency-Key.
 func (rt Route) writes() bool { return rt.Method != http.MethodGet }
+
+func (rt Route) maxBody() int64 {
+	if rt.MaxBody > 0 {
+		return rt.MaxBody
+	}
+	return MaxBody
+}
 
 // Served names the flags whose capability is served: those with routes of their
 // own that all have handlers.

@@ -19,6 +19,7 @@ import (
 	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/memory"
 	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/timeline"
 )
@@ -47,6 +48,11 @@ var types = map[string]any{
 	"hux.event.create.v1":        timeline.Create{},
 	"hux.event.v1":               event.Event{},
 	"hux.manifest.v1":            api.Manifest{},
+	"hux.memory.create.v1":       memory.Create{},
+	"hux.memory.edit.v1":         memory.Edit{},
+	"hux.memory.import.v1":       memory.Import{},
+	"hux.memory.v1":              memory.Memory{},
+	"hux.memory_export.v1":       memory.Export{},
 }
 
 func schemas(t *testing.T) *schema.Set {
@@ -207,7 +213,7 @@ func TestOpenAPIDescribesTheRoutes(t *testing.T) {
 			t.Errorf("%s does not say what it does", line)
 		}
 		operation := doc.Paths.Value(api.Prefix + rt.Path).GetOperation(rt.Method)
-		if body := operation.RequestBody; (body != nil) != (rt.Request != "") {
+		if body := operation.RequestBody; (body != nil) != (rt.Request != "" || rt.Raw) {
 			t.Errorf("%s: has a body is %v", line, body != nil)
 		}
 		if idempotent := operation.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; idempotent != (rt.Method != http.MethodGet) {

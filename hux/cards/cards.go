@@ -56,6 +56,7 @@ func Routes(p Parts) []api.Route {
 func Machines() []hux.Machine {
 	return []hux.Machine{
 		conversation.States,
+		memory.States,
 	}
 }
 
@@ -63,7 +64,7 @@ func Machines() []hux.Machine {
 // name of the schema.
 func Rules() map[string]schema.Rule {
 	rules := map[string]schema.Rule{}
-	for _, own := range []map[string]schema.Rule{} {
+	for _, own := range []map[string]schema.Rule{memory.Rules} {
 		maps.Copy(rules, own)
 	}
 	return rules

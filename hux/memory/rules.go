@@ -1,0 +1,179 @@
+package memory
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/schema"
+)
+
+// forbidden are the topics that are never written (seed, rules fixed).
+var forbidden = []string{"credentials", "minors", "location", "biometric"}
+
+// asking are the kinds of source that a person must approve: what stands there
+// may have been put there by anybody.
+var asking = []string{"web", "document", "tool"}
+
+const (
+	correction = "correction" // the kind of source
+	sensitive  = "sensitive"
+	restricted = "restricted"
+	auto       = "auto"
+	ask        = "ask"
+)
+
+// ApprovalMode is the mode of an entry for which asked was asked: ask wherever
+// a person must approve it, whatever was asked. An agent's correction waits
+// too; a person's counts at once.
+func ApprovalMode(asked, sensitivity, source string, by hux.Kind) string {
+	if asked == auto && sensitivity == "normal" && !slices.Contains(asking, source) && (source != correction || by == hux.KindHuman) {
+		return auto
+	}
+	return ask
+}
+
+// claim is what the record and the requests have in common.
+type claim struct {
+	topics      []string
+	scope       Scope
+	sensitivity string
+	retention   Retention
+	source      Source
+	corrects    *string
+}
+
+// Rules are what the card's schemas can't say.
+var Rules = map[string]schema.Rule{
+	Schema: schema.RuleOf(faultsOfMemory),
+	"hux.memory.create.v1": schema.RuleOf(func(c *Create) []schema.Fault {
+		return slices.Concat(
+			faultsOf("", claim{c.Topics, c.Scope, c.Sensitivity, c.Retention, c.Source, c.Corrects}, time.Time{}),
+			faultsOfSource(c.Source, c.Corrects),
+		)
+	}),
+	"hux.memory.edit.v1": schema.RuleOf(faultsOfEdit),
+	"hux.memory.import.v1": schema.RuleOf(func(i *Import) []schema.Fault {
+		faults := faultsOfSource(Source{"import", i.Evidence}, nil)
+		for n, e := range i.Items {
+			faults = append(faults, faultsOf(fmt.Sprintf("/items/%d", n), claim{topics: e.Topics, scope: e.Scope, sensitivity: e.Sensitivity, retention: e.Retention}, time.Time{})...)
+		}
+		return faults
+	}),
+}
+
+func faultsOfMemory(m *Memory) []schema.Fault {
+	faults := slices.Concat(
+		faultsOf("", claim{m.Topics, m.Scope, m.Sensitivity, m.Retention, m.Source, m.Corrects}, m.CreatedAt.Time),
+		faultsOfSource(m.Source, m.Corrects),
+		faultsOfTransitions(m),
+	)
+	if m.ApprovalMode == auto && ApprovalMode(auto, m.Sensitivity, m.Source.Kind, m.Provenance.Actor.Kind) == ask {
+		faults = append(faults, schema.Fault{Pointer: "/approval_mode", Code: "approval_required", Message: "must be ask: a person has to approve it"})
+	}
+	if m.SupersededBy != nil && m.State != Expired && m.State != Forgotten {
+		faults = append(faults, schema.Fault{Pointer: "/superseded_by", Code: "superseded_but_current", Message: "must be null before another entry has taken its place"})
+	}
+	return faults
+}
+
+// faultsOfEdit judges the members that an edit names; what it takes over from
+// the corrected entry is judged with the entry that comes of it.
+func faultsOfEdit(e *Edit) []schema.Fault {
+	c := claim{topics: e.Topics, sensitivity: "normal"}
+	if e.Sensitivity != nil {
+		c.sensitivity = *e.Sensitivity
+	}
+	faults := faultsOfTopics("", c)
+	if c.sensitivity != sensitive {
+		return faults
+	}
+	if e.Scope != nil {
+		faults = append(faults, faultsOfScope("", *e.Scope)...)
+	}
+	if e.Retention != nil {
+		faults = append(faults, faultsOfRetention("", *e.Retention, time.Time{})...)
+	}
+	return faults
+}
+
+// faultsOf is what a claim breaks that stands at a pointer; made is when the
+// entry was, zero where that is not known.
+func faultsOf(at string, c claim, made time.Time) []schema.Fault {
+	faults := faultsOfTopics(at, c)
+	if c.sensitivity == sensitive {
+		faults = slices.Concat(faults, faultsOfScope(at, c.scope), faultsOfRetention(at, c.retention, made))
+	}
+	return faults
+}
+
+// faultsOfTopics finds what is never written.
+func faultsOfTopics(at string, c claim) (faults []schema.Fault) {
+	for i, topic := range c.topics {
+		if slices.Contains(forbidden, topic) {
+			faults = append(faults, schema.Fault{Pointer: fmt.Sprintf("%s/topics/%d", at, i), Code: string(hux.MemoryTopicForbidden), Message: "is never remembered"})
+		}
+	}
+	if c.sensitivity == restricted {
+		faults = append(faults, schema.Fault{Pointer: at + "/sensitivity", Code: string(hux.MemoryTopicForbidden), Message: "is never remembered"})
+	}
+	return faults
+}
+
+// faultsOfScope is of a sensitive entry: it stays in its conversation, on one
+// surface.
+func faultsOfScope(at string, s Scope) []schema.Fault {
+	if s.Level == "conversation" && len(s.Surfaces) == 1 {
+		return nil
+	}
+	return []schema.Fault{{Pointer: at + "/scope", Code: "scope_too_wide", Message: "must be one conversation on one surface at this sensitivity"}}
+}
+
+// faultsOfRetention is of a sensitive entry. Where it is not known when the
+// entry was made, its date is for whoever makes it to judge.
+func faultsOfRetention(at string, r Retention, made time.Time) []schema.Fault {
+	until, ends := r.Until(made)
+	if ends && (until.Sub(made) <= MaxSensitive || made.IsZero() && r.Kind == "expire") {
+		return nil
+	}
+	return []schema.Fault{{Pointer: at + "/retention", Code: string(hux.RetentionRequired), Message: "must end within 30 days at this sensitivity"}}
+}
+
+// faultsOfSource keeps memory from feeding on itself.
+func faultsOfSource(s Source, corrects *string) (faults []schema.Fault) {
+	fromCorrected := false
+	for i, e := range s.Evidence {
+		if e.Kind != "memory" {
+			continue
+		}
+		fromCorrected = fromCorrected || corrects != nil && e.ID == *corrects
+		if s.Kind != correction {
+			at := "/source/evidence"
+			if s.Kind == "import" {
+				at = "/evidence"
+			}
+			faults = append(faults, schema.Fault{Pointer: fmt.Sprintf("%s/%d", at, i), Code: string(hux.SelfSourced), Message: "what is remembered is no source of what is to be remembered"})
+		}
+	}
+	if (s.Kind == correction) != (corrects != nil) || corrects != nil && !fromCorrected {
+		faults = append(faults, schema.Fault{Pointer: "/corrects", Code: "corrects_mismatch", Message: "must name the entry whose place this one takes, as its evidence does, and nothing otherwise"})
+	}
+	return faults
+}
+
+// faultsOfTransitions holds the trail against the state machine: it leads from
+// the start to the state, by legal moves alone.
+func faultsOfTransitions(m *Memory) []schema.Fault {
+	state := States.Start
+	for i, t := range m.Transitions {
+		if t.From != state || States.Check(t.From, t.To) != nil {
+			return []schema.Fault{{Pointer: fmt.Sprintf("/transitions/%d", i), Code: string(hux.InvalidTransition), Message: "is no move from the state before it"}}
+		}
+		state = t.To
+	}
+	if state != m.State {
+		return []schema.Fault{{Pointer: "/state", Code: string(hux.InvalidTransition), Message: "is not where the transitions lead"}}
+	}
+	return nil
+}

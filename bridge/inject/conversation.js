@@ -8,6 +8,8 @@ const SLOWEST = 60_000; // ms
 const UNNAMED = 'New chat';
 
 /** @typedef {import('../pages/api.js').Conversation} Conversation */
+/** @typedef {import('../hux.d.ts').ConversationCreate} ConversationCreate */
+/** @typedef {import('../hux.d.ts').ConversationPatch} ConversationPatch */
 /** @typedef {import('./session.js').Session} Session */
 
 /** @type {Map<string, Promise<Conversation | null>>} */
@@ -44,10 +46,12 @@ export async function rename(session) {
   if (!conversation || conversation.revision !== 1 || title === UNNAMED || title === conversation.title) return;
   const { id, revision } = conversation;
   conversation.revision += 1; // tried once
+  /** @type {ConversationPatch} */
+  const body = { title };
   await ask(`/hux/v1/conversations/${id}`, {
     method: 'PATCH',
     headers: { 'If-Match': `"${id}:${revision}"` },
-    body: { title },
+    body,
   });
 }
 
@@ -55,10 +59,9 @@ export async function rename(session) {
 async function tie(session) {
   enabled ??= persistently(isEnabled).then((answer) => answer ?? false);
   if (!(await enabled)) return null;
-  return persistently(() => ask('/hux/v1/conversations', {
-    method: 'POST',
-    body: { title: titleOf(session), external_ref: { system: 'webui', id: session.id } },
-  }));
+  /** @type {ConversationCreate} */
+  const body = { title: titleOf(session), external_ref: { system: 'webui', id: session.id } };
+  return persistently(() => ask('/hux/v1/conversations', { method: 'POST', body }));
 }
 
 async function isEnabled() {

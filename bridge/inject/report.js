@@ -15,7 +15,8 @@ const TOOL_NAME = /^[\w.:/-]{1,80}$/;
 const UNIQUE_FROM = 16; // characters
 
 /** @typedef {import('./session.js').Session} Session */
-/** @typedef {'started' | 'completed' | 'failed' | 'cancelled'} Status */
+/** @typedef {import('../hux.d.ts').EventCreate} EventCreate */
+/** @typedef {Exclude<import('../hux.d.ts').defs.EventStatus, 'progress' | null>} Status */
 
 /** A run that the page shows. */
 class Run {
@@ -40,7 +41,7 @@ class Run {
   }
 
   /**
-   * @param {string} kind
+   * @param {EventCreate['kind']} kind
    * @param {Status | null} status
    * @param {string} summary
    * @param {Record<string, string | number>} data
@@ -49,6 +50,7 @@ class Run {
     const key = `page:${kind}:${this.id}:${data.tool_call_id ?? ''}`.slice(0, 255);
     if (this.said.has(key)) return;
     this.said.add(key);
+    /** @type {EventCreate} */
     const body = { kind, status, summary, run_id: this.id, data, sensitivity: 'normal', redaction: { level: 'none' } };
     this.reports = this.reports.then(async () => {
       const conversation = await conversationOf(this.session);

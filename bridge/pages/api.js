@@ -17,13 +17,9 @@
  * @property {string} version
  */
 
-/**
- * GET /hux/v1/capabilities, as far as it is used
- *
- * @typedef {object} Capabilities
- * @property {string} contract_version
- * @property {Record<string, {enabled: boolean, listed: boolean, depends_on: string[], blocked_by: string[]}>} flags
- */
+/** GET /hux/v1/capabilities @typedef {import('../hux.d.ts').Capabilities} Capabilities */
+/** @typedef {import('../hux.d.ts').Conversation} Conversation */
+/** @typedef {import('../hux.d.ts').Problem} Problem */
 
 /**
  * GET /hux/api/status, for operators
@@ -50,18 +46,6 @@
  */
 
 const TIMEOUT = 10_000; // ms
-
-/**
- * hux.conversation.v1, as far as it is shown
- *
- * @typedef {object} Conversation
- * @property {string} id        cnv_…
- * @property {number} revision
- * @property {string} title     empty once it is forgotten
- * @property {'active' | 'archived' | 'forgotten'} state
- * @property {number} head_seq
- * @property {string | null} last_activity_at
- */
 
 /** The form of a conversation's id. */
 export const CONVERSATION_ID = /^cnv_[0-9a-f]{32}$/;
@@ -92,7 +76,8 @@ export class Refused extends Error {
  * @returns {Promise<Refused>}
  */
 export async function refusal(answer) {
-  const problem = await answer.json().catch(() => ({}));
+  /** @type {Partial<Problem> | null} */
+  const problem = await answer.json().catch(() => null);
   return new Refused(
     answer.status,
     typeof problem?.detail === 'string' ? problem.detail : `The router answered ${answer.status}.`,

@@ -12,26 +12,7 @@ const SLOWEST = 30_000; // ms
 
 /** @typedef {'connecting' | 'live' | 'reconnecting' | 'offline' | 'signed-out' | 'refused' | 'ended'} StreamState */
 
-/**
- * hux.event.v1
- *
- * @typedef {object} HuxEvent
- * @property {number} seq
- * @property {string} kind
- * @property {string | null} status
- * @property {string} summary
- * @property {Evidence[]} evidence
- * @property {Record<string, unknown>} [data]
- * @property {string | null} [run_id]
- * @property {number[]} [causes]
- * @property {string} [reported_by]  "page": seen by a person's page
- * @property {{level: string, rules?: string[]}} redaction
- * @property {{at: string, reason: string} | null} tombstone
- * @property {string} created_at
- * @property {{actor: {kind: string, id: string}, surface: string}} provenance
- */
-
-/** @typedef {{kind: string, id: string, owner: string, hash?: string, version?: number | string}} Evidence */
+/** @typedef {import('../hux.d.ts').Event} HuxEvent */
 
 /**
  * @typedef {object} StreamListener

@@ -20,6 +20,7 @@ import (
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/memory"
+	"bstein.dev/hux/hux/research"
 	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/timeline"
 )
@@ -40,19 +41,28 @@ type problem struct {
 
 // types are the Go types of the contract's schemas.
 var types = map[string]any{
-	"hux.capabilities.v1":        api.Capabilities{},
-	"hux.conversation.create.v1": conversation.Create{},
-	"hux.conversation.patch.v1":  conversation.Patch{},
-	"hux.conversation.v1":        conversation.Conversation{},
-	"hux.error.v1":               problem{},
-	"hux.event.create.v1":        timeline.Create{},
-	"hux.event.v1":               event.Event{},
-	"hux.manifest.v1":            api.Manifest{},
-	"hux.memory.create.v1":       memory.Create{},
-	"hux.memory.edit.v1":         memory.Edit{},
-	"hux.memory.import.v1":       memory.Import{},
-	"hux.memory.v1":              memory.Memory{},
-	"hux.memory_export.v1":       memory.Export{},
+	"hux.citation.create.v1":          research.CitationCreate{},
+	"hux.citation.v1":                 research.Citation{},
+	"hux.passage.create.v1":           research.PassageCreate{},
+	"hux.passage.v1":                  research.Passage{},
+	"hux.research_notebook.create.v1": research.NotebookCreate{},
+	"hux.research_notebook.patch.v1":  research.NotebookPatch{},
+	"hux.research_notebook.v1":        research.Notebook{},
+	"hux.source.create.v1":            research.SourceCreate{},
+	"hux.source.v1":                   research.Source{},
+	"hux.capabilities.v1":             api.Capabilities{},
+	"hux.conversation.create.v1":      conversation.Create{},
+	"hux.conversation.patch.v1":       conversation.Patch{},
+	"hux.conversation.v1":             conversation.Conversation{},
+	"hux.error.v1":                    problem{},
+	"hux.event.create.v1":             timeline.Create{},
+	"hux.event.v1":                    event.Event{},
+	"hux.manifest.v1":                 api.Manifest{},
+	"hux.memory.create.v1":            memory.Create{},
+	"hux.memory.edit.v1":              memory.Edit{},
+	"hux.memory.import.v1":            memory.Import{},
+	"hux.memory.v1":                   memory.Memory{},
+	"hux.memory_export.v1":            memory.Export{},
 }
 
 func schemas(t *testing.T) *schema.Set {

@@ -326,6 +326,9 @@ var queryParameters = map[string]object{
 // pathParameters says what a variable is by the segment before it.
 var pathParameters = map[string]object{
 	"conversations/{id}": Component("conversation_id"),
+	"messages/{id}":      Component("foreign_id"),
+	"notebooks/{id}":     Component("notebook_id"),
+	"sources/{id}":       Component("source_id"),
 	"schemas/{name}":     {"type": "string", "pattern": `^[a-z_.0-9]{1,100}$`},
 	"artifacts/{id}":     Component("artifact_id"),
 	"memory/{id}":        Component("memory_id"),

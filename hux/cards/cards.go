@@ -57,6 +57,7 @@ func Machines() []hux.Machine {
 	return []hux.Machine{
 		conversation.States,
 		memory.States,
+		research.SourceStates,
 	}
 }
 
@@ -64,7 +65,7 @@ func Machines() []hux.Machine {
 // name of the schema.
 func Rules() map[string]schema.Rule {
 	rules := map[string]schema.Rule{}
-	for _, own := range []map[string]schema.Rule{memory.Rules} {
+	for _, own := range []map[string]schema.Rule{memory.Rules, research.Rules} {
 		maps.Copy(rules, own)
 	}
 	return rules

@@ -15,8 +15,12 @@ const (
 
 // worded lists the members of each record that hold somebody's words.
 var worded = map[string][]string{
-	"hux.event.v1":        {"summary", "data"},
-	"hux.conversation.v1": {"title", "tags", "external_refs"},
+	"hux.event.v1":             {"summary", "data"},
+	"hux.conversation.v1":      {"title", "tags", "external_refs"},
+	"hux.source.v1":            {"title", "locator", "author"},
+	"hux.passage.v1":           {"selector", "text"},
+	"hux.citation.v1":          {},
+	"hux.research_notebook.v1": {"title", "question", "notes"},
 }
 
 // Leave gives record as it may leave its tenant: at level or at the record's

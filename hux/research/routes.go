@@ -1,12 +1,53 @@
-// Package research is the card HUX-08: sources, passages, citations and notebooks.
+// Package research is the card HUX-08: sources, passages that were found in
+// them, citations that stand for passages, and notebooks.
 package research
 
-import "bstein.dev/hux/hux/api"
+import (
+	"net/http"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+)
 
 // Flag is the card's flag.
 const Flag = "hux.research"
 
 // Routes are the card's lines of /hux/v1.
 func Routes() []api.Route {
-	return []api.Route{}
+	flags := []string{Flag}
+	people := []hux.Kind{hux.KindHuman, hux.KindAgent}
+	page := []string{"cursor", "limit"}
+	created := []int{http.StatusCreated}
+	references := []hux.Code{hux.UnknownReference}
+	return []api.Route{
+		{Method: "GET", Path: "/sources", Summary: "The caller's sources, newest first", Flags: flags, Query: page, Record: SourceSchema, Answer: api.Page},
+		{
+			Method: "POST", Path: "/sources", Summary: "Adds a source; without a snapshot it is pending until it has been read",
+			Flags: flags, Kinds: people, Request: "hux.source.create.v1", Status: created, Record: SourceSchema,
+			Errors: []hux.Code{hux.UnknownReference, hux.PolicyDenied},
+		},
+		{Method: "GET", Path: "/sources/{id}", Summary: "A source", Flags: flags, Record: SourceSchema},
+		{Method: "GET", Path: "/passages", Summary: "The caller's passages, newest first", Flags: flags, Query: page, Record: PassageSchema, Answer: api.Page},
+		{
+			Method: "POST", Path: "/passages", Summary: "Adds a passage, if its words are in the source",
+			Flags: flags, Kinds: people, Request: "hux.passage.create.v1", Status: created, Record: PassageSchema,
+			Errors: []hux.Code{hux.UnknownReference, hux.SourceNotReady, hux.PassageNotInSource},
+		},
+		{Method: "GET", Path: "/messages/{id}/citations", Summary: "All citations of a message, by ordinal", Flags: flags, Record: CitationSchema, Answer: api.Page},
+		{
+			Method: "POST", Path: "/messages/{id}/citations", Summary: "Adds the next citations to a message, all or none",
+			Flags: flags, Kinds: people, Request: "hux.citation.create.v1", Status: created, Record: CitationSchema, Answer: api.Page,
+			Errors: []hux.Code{hux.UnknownReference, hux.MessageNotCommitted, hux.OrdinalsNotContiguous},
+		},
+		{Method: "GET", Path: "/notebooks", Summary: "The caller's notebooks, newest first", Flags: flags, Query: page, Record: NotebookSchema, Answer: api.Page},
+		{
+			Method: "POST", Path: "/notebooks", Summary: "Opens a notebook",
+			Flags: flags, Kinds: people, Request: "hux.research_notebook.create.v1", Status: created, Record: NotebookSchema, Errors: references,
+		},
+		{Method: "GET", Path: "/notebooks/{id}", Summary: "A notebook", Flags: flags, Record: NotebookSchema},
+		{
+			Method: "PATCH", Path: "/notebooks/{id}", Summary: "Changes a notebook, as a merge patch (RFC 7396)",
+			Flags: flags, Kinds: people, Request: "hux.research_notebook.patch.v1", IfMatch: true, Record: NotebookSchema, Errors: references,
+		},
+	}
 }

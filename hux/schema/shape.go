@@ -85,7 +85,8 @@ type sieve struct {
 
 // pass takes members that request does not know out of v, and notes those that
 // the record says are the server's, and lists that are so long that validating
-// each item would be work for nothing.
+// each item would be work for nothing. A list that the record does not have is
+// taken for one of records.
 func (s *sieve) pass(v any, request, record *shape, at []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -100,6 +101,9 @@ func (s *sieve) pass(v any, request, record *shape, at []string) {
 			var recorded *shape
 			if record != nil {
 				recorded = record.members[name]
+				if recorded == nil && known != nil && known.items != nil {
+					recorded = &shape{items: record} // a list of such records
+				}
 			}
 			if known == nil {
 				here := append(slices.Clip(at), name)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/client"
 	"bstein.dev/hux/router/config"
 	parts "bstein.dev/hux/router/demo"
 	"bstein.dev/hux/router/identity"
@@ -193,10 +194,11 @@ func (d *theDemo) staff(port int) error {
 		if err != nil {
 			return errors.Join(err, d.server.Close())
 		}
-		d.webUIs[name].setHandler(parts.NewWebUI(parts.WebUIOptions{
-			Title:    name,
-			Timeline: &parts.Timeline{URL: fmt.Sprintf("http://127.0.0.1:%d", port), Credential: credential},
-		}))
+		api, err := client.New(client.Options{BaseURL: fmt.Sprintf("http://127.0.0.1:%d", port), Token: client.Static(credential)})
+		if err != nil {
+			return errors.Join(err, d.server.Close())
+		}
+		d.webUIs[name].setHandler(parts.NewWebUI(parts.WebUIOptions{Title: name, Timeline: api}))
 	}
 	return nil
 }

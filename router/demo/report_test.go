@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"bstein.dev/hux/hux/client"
 	"bstein.dev/hux/router/demo"
 )
 
 // told is a router's API that writes down what an agent tells it.
 type told struct {
 	mu     sync.Mutex
-	events []demo.Happening
+	events []client.EventCreate
 	keys   []string
 	open   []string // bodies that opened a conversation
 	status int      // what it answers to events; 0 for 201
@@ -41,7 +42,7 @@ func (a *told) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(a.status)
 			return
 		}
-		var h demo.Happening
+		var h client.EventCreate
 		if err := json.NewDecoder(r.Body).Decode(&h); err != nil {
 			a.wrong = append(a.wrong, err.Error())
 		}
@@ -55,7 +56,11 @@ func (a *told) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // turn sends a message and reads the agent's stream to its end.
 func turn(t *testing.T, a *told, message, last string) (session string, stream []frame) {
 	t.Helper()
-	g := newWebUI(t, demo.WebUIOptions{Timeline: &demo.Timeline{URL: serve(t, a), Credential: "secret"}})
+	api, err := client.New(client.Options{BaseURL: serve(t, a), Token: client.Static("secret")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newWebUI(t, demo.WebUIOptions{Timeline: api})
 	session = g.newSession()
 	return session, g.stream("/api/chat/stream?stream_id=" + g.start(session, message)).until(last)
 }
@@ -73,7 +78,7 @@ func TestAgentReportsItsTurn(t *testing.T) {
 		defer a.mu.Unlock()
 		got = nil
 		for _, h := range a.events {
-			got = append(got, h.Kind+" "+h.Status)
+			got = append(got, h.Kind+" "+*h.Status)
 		}
 		return len(got) >= len(want)
 	})
@@ -82,7 +87,7 @@ func TestAgentReportsItsTurn(t *testing.T) {
 	if !slices.Equal(got, want) || len(a.wrong) > 0 {
 		t.Errorf("told %v, want %v; wrong %v", got, want, a.wrong)
 	}
-	if len(a.open) != 1 || a.open[0] != `{"external_ref":{"id":"`+session+`","system":"webui"}}` {
+	if len(a.open) != 1 || a.open[0] != `{"external_ref":{"system":"webui","id":"`+session+`"}}` {
 		t.Errorf("opened %v", a.open)
 	}
 	if keys := slices.Clone(a.keys); len(slices.Compact(slices.Sorted(slices.Values(keys)))) != len(a.keys) {
@@ -101,7 +106,7 @@ func TestAgentReportsItsTurn(t *testing.T) {
 		}
 	}
 	for _, i := range []int{2, 3} {
-		if a.events[i].Data["tool_call_id"] != tid || tid == "" || a.events[i].RunID != a.events[1].RunID {
+		if a.events[i].Data["tool_call_id"] != tid || tid == "" || *a.events[i].RunID != *a.events[1].RunID {
 			t.Errorf("tool call %q: %+v", tid, a.events[i])
 		}
 	}
@@ -117,7 +122,7 @@ func TestAgentReportsHowATurnEnded(t *testing.T) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		last := len(a.events) - 1
-		return last >= 0 && a.events[last].Kind == "run.finished" && a.events[last].Status == "failed"
+		return last >= 0 && a.events[last].Kind == "run.finished" && *a.events[last].Status == "failed"
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"bstein.dev/hux/hux"
 )
 
 // run is one turn of the agent: what it said so far, and who waits for it.
@@ -176,7 +178,7 @@ func (t *turn) say(text string) error {
 // tool pretends to use a tool.
 func (t *turn) tool(name, preview string, args map[string]any, result string) error {
 	id := "call_" + newID(24)
-	evidence := Evidence{"tool_call", id, "gateway"}
+	evidence := hux.EvidenceRef{Kind: "tool_call", ID: id, Owner: "gateway"}
 	t.run.report.tell("tool.started", "started", name+" started", map[string]any{"tool": name, "tool_call_id": id}, evidence)
 	t.emit("tool", map[string]any{"event_type": "tool.started", "name": name, "preview": preview, "args": args, "tid": id})
 	if err := t.u.options.Wait(t.ctx, perStep); err != nil {

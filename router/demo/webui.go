@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"bstein.dev/hux/hux/client"
 )
 
 // What one stand-in remembers at most; the oldest goes first.
@@ -28,7 +30,9 @@ type WebUIOptions struct {
 	Header string // names who asks; "" for X-Hux-User. It is believed from any peer
 	Title  string // of the slot, shown on the page; "" for none
 
-	Timeline *Timeline // where the agent reports what it does; nil for nowhere
+	// Timeline is the router with the agent's credential, which it reports to;
+	// nil for nowhere.
+	Timeline *client.Client
 
 	// Wait passes the time between two steps of the agent's script; nil for a
 	// timer. Tests give one that returns at once or when they say so. It must

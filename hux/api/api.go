@@ -46,8 +46,13 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
-	write(w, status, "application/json", body)
+	RawJSON(w, status, body)
 	return nil
+}
+
+// RawJSON is JSON of what is JSON already.
+func RawJSON(w http.ResponseWriter, status int, body []byte) {
+	write(w, status, "application/json", body)
 }
 
 func write(w http.ResponseWriter, status int, contentType string, body []byte) {

@@ -43,9 +43,9 @@ func New(log *event.Log, door *api.Door, keys *record.Keys, cursors *api.Cursors
 
 const refsBucket = "external_refs" // hash of system and id → conversation id
 
-// Load gives a conversation that the caller may see.
-func (s *Service) Load(tx *store.Tx, call *api.Call, id string) (*Conversation, error) {
-	return s.records.Load(tx, call, id)
+// Peek gives a conversation that the caller may see, to look at alone.
+func (s *Service) Peek(tx *store.Tx, call *api.Call, id string) (*Conversation, error) {
+	return s.records.Peek(tx, call, id)
 }
 
 // Routes are the conversation's lines of /hux/v1.

@@ -5,9 +5,13 @@
 package event
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/store"
@@ -60,30 +64,63 @@ func Head(tx *store.Tx, conversation string) (head uint64, err error) {
 	return head, err
 }
 
-// Append gives e the conversation's next number and writes it. Call
-// Log.Committed once the transaction is durable.
-func Append(tx *store.Tx, e *Event) error {
-	head, err := Head(tx, e.ConversationID)
-	if err != nil {
-		return err
-	}
-	for _, c := range e.Causes {
-		if c == 0 || c > head {
-			return hux.Errorf("unknown_reference", "An event's causes are events before it.")
-		}
-	}
-	e.Schema, e.Seq = Schema, head+1
+// Draft is an event written down but for its number, which only the
+// transaction knows: so that what writers in the queue wait for is short.
+type Draft struct {
+	event      Event
+	head, tail []byte // the JSON before and after the number
+}
+
+// NewDraft writes e down. Its Seq is the draft's to give.
+func NewDraft(e Event) (*Draft, error) {
+	e.Schema, e.Seq = Schema, 0
 	if e.ID == "" {
 		e.ID = hux.NewID("evt")
 	}
 	if e.Evidence == nil {
 		e.Evidence = []hux.EvidenceRef{}
 	}
-	value, err := json.Marshal(e)
+	whole, err := json.Marshal(&e)
+	if err != nil {
+		return nil, err
+	}
+	head, tail, found := bytes.Cut(whole, []byte(`,"seq":0,`)) // no string holds this: its quotes would be escaped
+	if !found {
+		return nil, errors.New("an event has no number")
+	}
+	return &Draft{e, append(head[:len(head):len(head)], `,"seq":`...), tail}, nil
+}
+
+// Append gives the draft its conversation's next number, writes it, and gives
+// the event as JSON. Call Log.Committed once the transaction is durable. It may
+// be called again where the transaction is run again.
+func (d *Draft) Append(tx *store.Tx) (seq uint64, value []byte, err error) {
+	head, err := Head(tx, d.event.ConversationID)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, c := range d.event.Causes {
+		if c == 0 || c > head {
+			return 0, nil, hux.Errorf(hux.UnknownReference, "An event's causes are events before it.")
+		}
+	}
+	seq = head + 1
+	value = strconv.AppendUint(slices.Clip(d.head), seq, 10)
+	value = append(append(value, ','), d.tail...)
+	return seq, value, tx.Put(bucket, key(d.event.ConversationID, seq), value)
+}
+
+// Append writes an event of the router's own in the transaction that it tells
+// of, and gives it its number.
+func Append(tx *store.Tx, e *Event) error {
+	d, err := NewDraft(*e)
 	if err != nil {
 		return err
 	}
-	return tx.Put(bucket, key(e.ConversationID, e.Seq), value)
+	seq, _, err := d.Append(tx)
+	*e = d.event
+	e.Seq = seq
+	return err
 }
 
 // Get is one event as JSON, or nil.

@@ -5,9 +5,11 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -30,10 +32,21 @@ type Spec[T any] struct {
 type Collection[T any] struct {
 	spec Spec[T]
 	log  *event.Log
+
+	mu     sync.Mutex
+	peeked map[string]decoded[T] // by id
+}
+
+// decoded is a record with the bytes that it was read from.
+type decoded[T any] struct {
+	value  []byte
+	record *T
 }
 
 // New makes a collection whose changes are told to log.
-func New[T any](spec Spec[T], log *event.Log) *Collection[T] { return &Collection[T]{spec, log} }
+func New[T any](spec Spec[T], log *event.Log) *Collection[T] {
+	return &Collection[T]{spec: spec, log: log, peeked: map[string]decoded[T]{}}
+}
 
 // Load reads a record that the caller may see; every other is not_found, as an
 // unknown id is.
@@ -48,12 +61,56 @@ func (c *Collection[T]) Load(tx *store.Tx, call *api.Call, id string) (*T, error
 	return r, nil
 }
 
-// Read reads a record, whoever owns it, or nil.
-func (c *Collection[T]) Read(tx *store.Tx, id string) (*T, error) {
-	if !hux.ValidID(c.spec.Prefix, id) {
-		return nil, nil
+// Peek is Load for those who only look: the record is shared and must not be
+// changed. One that many requests in a row look at is decoded once.
+func (c *Collection[T]) Peek(tx *store.Tx, call *api.Call, id string) (*T, error) {
+	value := c.get(tx, id)
+	c.mu.Lock()
+	have, ok := c.peeked[id]
+	c.mu.Unlock()
+	if !ok || !bytes.Equal(have.value, value) {
+		r, err := c.decode(id, value)
+		if err != nil {
+			return nil, err
+		}
+		have = decoded[T]{value, r}
+		if r != nil {
+			c.remember(id, have)
+		}
 	}
-	value := tx.Get(c.spec.Name, id)
+	if have.record == nil || !call.Sees(c.spec.Meta(have.record).Owner) {
+		return nil, hux.Errorf(hux.NotFound, "There is no such record.")
+	}
+	return have.record, nil
+}
+
+// maxPeeked bounds the records that are kept decoded, of all tenants together.
+const maxPeeked = 512
+
+func (c *Collection[T]) remember(id string, d decoded[T]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for old := range c.peeked { // any will do
+		if len(c.peeked) < maxPeeked {
+			break
+		}
+		delete(c.peeked, old)
+	}
+	c.peeked[id] = d
+}
+
+// Read reads a record, whoever owns it, or nil.
+func (c *Collection[T]) Read(tx *store.Tx, id string) (*T, error) { return c.decode(id, c.get(tx, id)) }
+
+func (c *Collection[T]) get(tx *store.Tx, id string) []byte {
+	if !hux.ValidID(c.spec.Prefix, id) {
+		return nil
+	}
+	return tx.Get(c.spec.Name, id)
+}
+
+// decode makes a record of its value; nil of none.
+func (c *Collection[T]) decode(id string, value []byte) (*T, error) {
 	if value == nil {
 		return nil, nil
 	}

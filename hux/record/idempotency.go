@@ -1,12 +1,12 @@
 package record
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
+	"encoding/binary"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -25,16 +25,34 @@ const (
 // 2.3). The zero Key is none.
 type Key struct {
 	hash        string
-	fingerprint []byte
+	fingerprint [macSize]byte
 }
 
 // keyRow is what is kept of a key: never a body, or a forgotten record would
-// live on in it.
+// live on in it. It is written in few bytes, since keys lie anywhere in their
+// bucket and each commit writes the pages of all that it has.
 type keyRow struct {
-	Fingerprint []byte    `json:"fingerprint"`
-	Status      int       `json:"status"`
-	ID          string    `json:"id"`
-	At          time.Time `json:"at"`
+	fingerprint [macSize]byte
+	status      int
+	at          time.Time // to the second
+	id          string
+}
+
+func (row keyRow) encode() []byte {
+	b := append(make([]byte, 0, macSize+2+4+len(row.id)), row.fingerprint[:]...)
+	b = binary.BigEndian.AppendUint16(b, uint16(row.status))    //nolint:gosec // a status of HTTP
+	b = binary.BigEndian.AppendUint32(b, uint32(row.at.Unix())) //nolint:gosec // good until 2106
+	return append(b, row.id...)
+}
+
+func decodeKey(b []byte) (row keyRow, err error) {
+	if len(b) < macSize+2+4 {
+		return row, fmt.Errorf("an idempotency key's row: %w", store.ErrCorrupt)
+	}
+	copy(row.fingerprint[:], b)
+	b = b[macSize:]
+	row.status, row.at, row.id = int(binary.BigEndian.Uint16(b)), time.Unix(int64(binary.BigEndian.Uint32(b[2:])), 0), string(b[6:])
+	return row, nil
 }
 
 // Keys reads idempotency keys and fingerprints requests under a key that is
@@ -64,8 +82,8 @@ func (k *Keys) Of(r *http.Request, c *api.Call, canonical []byte) (Key, error) {
 		return Key{}, hux.Errorf(hux.BadRequest, "Idempotency-Key must be one value of 1 to 255 visible ASCII characters.")
 	}
 	return Key{
-		hash:        base64.RawURLEncoding.EncodeToString(k.mac("key", string(c.Actor.Kind), c.Actor.ID, r.Method, r.URL.Path, v)),
-		fingerprint: k.mac("fingerprint", r.URL.RawQuery, strings.Join(r.Header["If-Match"], ","), string(canonical)),
+		hash:        string(k.mac("key", string(c.Actor.Kind), c.Actor.ID, r.Method, r.URL.Path, v)[:macSize]),
+		fingerprint: [macSize]byte(k.mac("fingerprint", r.URL.RawQuery, strings.Join(r.Header["If-Match"], ","), string(canonical))),
 	}, nil
 }
 
@@ -74,6 +92,16 @@ func (k *Keys) Of(r *http.Request, c *api.Call, canonical []byte) (Key, error) {
 func (k *Keys) Hash(purpose string, parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(k.mac(append([]string{purpose}, parts...)...))
 }
+
+// Short is Hash in 16 bytes that are no text, for keys that only have to differ
+// within one tenant.
+func (k *Keys) Short(purpose string, parts ...string) string {
+	return string(k.mac(append([]string{purpose}, parts...)...)[:macSize])
+}
+
+// macSize is what is kept of a MAC: within one tenant nobody finds two requests
+// with the same 128 bits.
+const macSize = 16
 
 func (k *Keys) mac(parts ...string) []byte {
 	m := hmac.New(sha256.New, k.secret)
@@ -104,17 +132,17 @@ func (k Key) Replay(tx *store.Tx) (*Outcome, error) {
 	if value == nil {
 		return nil, nil
 	}
-	var row keyRow
-	if err := json.Unmarshal(value, &row); err != nil {
+	row, err := decodeKey(value)
+	if err != nil {
 		return nil, err
 	}
-	if time.Since(row.At) > keyLifetime {
+	if time.Since(row.at) > keyLifetime {
 		return nil, nil
 	}
-	if !bytes.Equal(row.Fingerprint, k.fingerprint) {
+	if row.fingerprint != k.fingerprint {
 		return nil, hux.Errorf(hux.IdempotencyKeyReused, "This Idempotency-Key came with another request before; use a new one.")
 	}
-	return &Outcome{row.Status, row.ID}, nil
+	return &Outcome{row.status, row.id}, nil
 }
 
 // Save keeps the outcome, in the transaction that brought it about.
@@ -122,11 +150,7 @@ func (k Key) Save(tx *store.Tx, o Outcome) error {
 	if k.hash == "" {
 		return nil
 	}
-	value, err := json.Marshal(keyRow{k.fingerprint, o.Status, o.ID, time.Now().UTC()})
-	if err != nil {
-		return err
-	}
-	return tx.Put(keysBucket, k.hash, value)
+	return tx.Put(keysBucket, k.hash, keyRow{k.fingerprint, o.Status, time.Now(), o.ID}.encode())
 }
 
 // Sweep drops keys whose life is over, a thousand at a time.
@@ -135,8 +159,7 @@ func Sweep(ctx context.Context, db *store.Lease) error {
 		var old []string
 		err := db.View(ctx, func(tx *store.Tx) error {
 			return tx.Scan(keysBucket, "", "", func(key string, value []byte) bool {
-				var row keyRow
-				if json.Unmarshal(value, &row) != nil || time.Since(row.At) > keyLifetime {
+				if row, err := decodeKey(value); err != nil || time.Since(row.at) > keyLifetime {
 					old = append(old, key)
 				}
 				return len(old) < 1000

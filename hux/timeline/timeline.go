@@ -8,14 +8,12 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/record"
-	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -64,181 +62,6 @@ var (
 	streamHeaders = []string{"HUX-Epoch", "HUX-Replay-After", "HUX-Head-Seq"}
 )
 
-// Create is hux.event.create.v1.
-type Create struct {
-	Kind        string            `json:"kind"`
-	Status      *string           `json:"status"`
-	Summary     string            `json:"summary"`
-	Evidence    []hux.EvidenceRef `json:"evidence"`
-	Data        map[string]any    `json:"data"`
-	RunID       string            `json:"run_id"`
-	Causes      []uint64          `json:"causes"`
-	Sensitivity string            `json:"sensitivity"`
-	Redaction   *hux.Redaction    `json:"redaction"`
-	Provenance  struct {
-		Route *hux.Route `json:"route"`
-	} `json:"provenance"`
-}
-
-// append writes an event and answers once it is durable.
-func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var in Create
-	canonical, err := s.door.Read(w, r, "hux.event.create.v1", &in)
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(event.ClientKinds, in.Kind) {
-		return hux.Errorf(hux.ReadOnlyField, "Events of this kind are written by the router.")
-	}
-	key, err := s.keys.Of(r, call, canonical)
-	if err != nil {
-		return err
-	}
-	conversationID := r.PathValue("id")
-	masked, err := mask(&in)
-	if err != nil {
-		return err
-	}
-	var e event.Event
-	replayed := false
-	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		e, replayed = event.Event{}, false
-		c, err := s.conversations.Load(tx, call, conversationID)
-		if err != nil {
-			return err
-		}
-		if before, err := key.Replay(tx); err != nil {
-			return err
-		} else if before != nil {
-			seq, err := strconv.ParseUint(before.ID, 10, 64)
-			if err != nil {
-				return err
-			}
-			replayed = true
-			return json.Unmarshal(event.Get(tx, c.ID, seq), &e)
-		}
-		if c.State == conversation.Forgotten {
-			return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
-		}
-		p := call.Provenance()
-		p.Route = in.Provenance.Route
-		e = event.Event{
-			ConversationID: c.ID, Kind: in.Kind, Status: in.Status, Summary: in.Summary, Evidence: in.Evidence, Data: masked.data,
-			RunID: in.RunID, Causes: in.Causes, Sensitivity: in.Sensitivity, Redaction: masked.redaction, CreatedAt: p.Time, Provenance: p,
-		}
-		if call.Actor.Kind == hux.KindHuman {
-			e.Reporter = "page"
-		}
-		first, err := s.firstReport(tx, &e, in.Data)
-		if err != nil {
-			return err
-		}
-		if first != nil {
-			e, replayed = event.Event{}, true
-			if err := json.Unmarshal(first, &e); err != nil {
-				return err
-			}
-			return key.Save(tx, outcome(&e))
-		}
-		if err := event.Append(tx, &e); err != nil {
-			return err
-		}
-		return key.Save(tx, outcome(&e))
-	})
-	if err != nil {
-		return err
-	}
-	if replayed {
-		w.Header().Set("Idempotency-Replayed", "true")
-	} else {
-		s.log.Committed(call.Tenant(), conversationID)
-	}
-	return api.JSON(w, http.StatusCreated, &e)
-}
-
-func outcome(e *event.Event) record.Outcome {
-	return record.Outcome{Status: http.StatusCreated, ID: strconv.FormatUint(e.Seq, 10)}
-}
-
-type maskedParts struct {
-	data      json.RawMessage
-	redaction hux.Redaction
-}
-
-// Bounds that masking could cross, since a mask may be longer than what it
-// hides (contracts 2.7).
-const (
-	maxSummary = 280     // characters
-	maxData    = 8 << 10 // bytes of JSON
-)
-
-// mask takes secret-shaped values out of what a client wrote, before anything
-// else sees it.
-func mask(in *Create) (m maskedParts, err error) {
-	text := func(s string) string {
-		masked, found := redact.MaskText(s)
-		m.redaction.Rules = append(m.redaction.Rules, found...)
-		return masked
-	}
-	if in.Summary = text(in.Summary); utf8.RuneCountInString(in.Summary) > maxSummary {
-		in.Summary = string([]rune(in.Summary)[:maxSummary])
-	}
-	for i := range in.Evidence {
-		in.Evidence[i].ID = text(in.Evidence[i].ID)
-	}
-	if in.Data != nil {
-		data, found := redact.Mask(in.Data)
-		m.redaction.Rules = append(m.redaction.Rules, found...)
-		if m.data, err = json.Marshal(data); err != nil {
-			return m, err
-		}
-		if len(m.data) > maxData {
-			return m, hux.Errorf(hux.TooLarge, "An event's data may have %d bytes.", maxData)
-		}
-	}
-	if in.Sensitivity == "" {
-		in.Sensitivity = "normal"
-	}
-	m.redaction.Level = "none"
-	if in.Redaction != nil {
-		m.redaction.Level = in.Redaction.Level
-	}
-	if in.Sensitivity == "restricted" {
-		m.redaction.Level = "full"
-	}
-	if len(m.redaction.Rules) > 0 {
-		slices.Sort(m.redaction.Rules)
-		now := hux.Now()
-		m.redaction.Rules, m.redaction.AppliedAt = slices.Compact(m.redaction.Rules), &now
-	}
-	return m, nil
-}
-
-const reportsBucket = "reports" // conversation, and hash of kind and tool call or run → seq of the first report
-
-// firstReport gives the event that already reports the same of the same tool
-// call or run, since an agent's hook and a person's page may both see it. The
-// first wins.
-func (s *Service) firstReport(tx *store.Tx, e *event.Event, data map[string]any) ([]byte, error) {
-	subject, _ := data["tool_call_id"].(string)
-	if e.Kind == "run.started" || e.Kind == "run.finished" {
-		subject = e.RunID
-	}
-	if subject == "" {
-		return nil, nil
-	}
-	key := e.ConversationID + " " + s.keys.Hash("report", e.Kind, subject) // a hash, since the id is not masked yet
-	if seq := tx.Get(reportsBucket, key); seq != nil {
-		n, err := strconv.ParseUint(string(seq), 10, 64)
-		return event.Get(tx, e.ConversationID, n), err
-	}
-	head, err := event.Head(tx, e.ConversationID)
-	if err != nil {
-		return nil, err
-	}
-	return nil, tx.Put(reportsBucket, key, strconv.AppendUint(nil, head+1, 10))
-}
-
 // list answers a page of events after a number.
 func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	q, err := query(r, listQuery...)
@@ -263,7 +86,7 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) e
 		Epoch       string            `json:"epoch"`
 	}{Items: []json.RawMessage{}, ReplayAfter: after}
 	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
-		c, err := s.conversations.Load(tx, call, r.PathValue("id"))
+		c, err := s.conversations.Peek(tx, call, r.PathValue("id"))
 		if err != nil {
 			return err
 		}
@@ -301,7 +124,7 @@ func (s *Service) stream(w http.ResponseWriter, r *http.Request, call *api.Call)
 		return err
 	}
 	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
-		c, err := s.conversations.Load(tx, call, o.Conversation)
+		c, err := s.conversations.Peek(tx, call, o.Conversation)
 		if err != nil {
 			return err
 		}

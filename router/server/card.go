@@ -11,6 +11,7 @@ import (
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/tenant"
 )
@@ -101,6 +102,9 @@ func (s *Server) call(r *http.Request, id *identity.Identity, ofTenant bool) (*a
 		}
 		if len(said) > 1 || !foreignID.MatchString(said[0]) {
 			return nil, hux.Errorf(hux.BadIdentity, "%s must be one id of letters, digits and . _ : -", name)
+		}
+		if masked, _ := redact.MaskText(said[0]); masked != said[0] {
+			return nil, hux.Errorf(hux.BadIdentity, "%s looks like a secret; send the id alone.", name)
 		}
 		*field = &said[0]
 	}

@@ -19,7 +19,7 @@ func TestAgents(t *testing.T) {
 		agent.call(t, "POST", path, note("x")).want(t, 400, "idempotency_key_required")
 		agent.call(t, "PATCH", "/conversations/"+id, `{"title":"x"}`, `If-Match: "`+id+`:1"`).want(t, 400, "idempotency_key_required")
 		for surface, status := range map[string]int{"chat": 201, "worker": 201, "telegram": 201, "voice": 201, "": 403, "console": 403, "Chat": 403} {
-			a := agent.call(t, "POST", path, note("x"), newKey(), "HUX-Surface: "+surface, "HUX-Session: s:1", "HUX-Run: r.1")
+			a := agent.call(t, "POST", path, note("x"), newKey(), "HUX-Surface: "+surface, "HUX-Session: s:1", "HUX-Run: r."+proto)
 			if a.StatusCode != status {
 				t.Errorf("an agent on %q: %d %s", surface, a.StatusCode, a.body)
 			}
@@ -38,7 +38,7 @@ func TestAgents(t *testing.T) {
 			}
 			a.into(t, &e)
 			p := e.Provenance
-			if p.Surface != surface || p.Actor.Kind != "agent" || !strings.HasPrefix(p.Actor.ID, "agt_") || p.SessionID != "s:1" || p.RunID != "r.1" || e.By != "" {
+			if p.Surface != surface || p.Actor.Kind != "agent" || !strings.HasPrefix(p.Actor.ID, "agt_") || p.SessionID != "s:1" || p.RunID != "r."+proto || e.By != "" {
 				t.Errorf("on %s: %s", surface, a.body)
 			}
 		}
@@ -46,7 +46,7 @@ func TestAgents(t *testing.T) {
 			alice.call(t, "POST", path, note("x"), "HUX-Surface: "+surface).want(t, 403, "surface_forbidden")
 		}
 		agent.call(t, "POST", path, note("x"), newKey(), "HUX-Surface: chat", "HUX-Surface: voice").want(t, 403, "surface_forbidden")
-		for _, bad := range []string{"HUX-Run: a b", "HUX-Session: ", "HUX-Run: " + strings.Repeat("r", 129), "HUX-Session: <x>"} {
+		for _, bad := range []string{"HUX-Run: a b", "HUX-Session: ", "HUX-Run: " + strings.Repeat("r", 129), "HUX-Session: <x>", "HUX-Run: ghp_" + strings.Repeat("x1", 18)} {
 			agent.call(t, "POST", path, note("x"), newKey(), bad).want(t, 400, "bad_identity")
 		}
 
@@ -107,4 +107,37 @@ func TestAgents(t *testing.T) {
 	})
 	worker := h.person(t, "h1", "worker")
 	worker.call(t, "GET", "/conversations", "").want(t, 404, "not_found")
+}
+
+// A run and a message are of the conversation that names them first; in another
+// one of the same tenant they are refused, and another tenant's are its own.
+func TestRunsAndMessagesBelongToOneConversation(t *testing.T) {
+	t.Parallel()
+	h := house(t, nil)
+	protocols(t, func(t *testing.T, proto string) {
+		alice, bob, agent := h.person(t, proto, "alice"), h.person(t, proto, "bob"), h.agent(t, proto, "a")
+		first, second := "/conversations/"+alice.conversation(t)+"/events", "/conversations/"+alice.conversation(t)+"/events"
+		run := `{"kind":"tool.started","summary":"x","run_id":"run.` + proto + `"}`
+		agent.call(t, "POST", first, run, newKey()).want(t, 201, "")
+		agent.call(t, "POST", first, run, newKey()).want(t, 201, "")
+		agent.call(t, "POST", second, run, newKey()).want(t, 422, "unknown_reference")
+		alice.call(t, "POST", second, run).want(t, 422, "unknown_reference")
+		agent.call(t, "POST", second, note("x"), newKey(), "HUX-Run: run."+proto).want(t, 422, "unknown_reference")
+		agent.call(t, "POST", second, note("x"), newKey(), "HUX-Run: other."+proto).want(t, 201, "")
+		agent.call(t, "POST", first, note("x"), newKey(), "HUX-Run: other."+proto).want(t, 422, "unknown_reference")
+
+		message := `{"kind":"message.committed","summary":"x","data":{"message_id":"s.` + proto + `.1"}}`
+		one := agent.call(t, "POST", first, message, newKey())
+		one.want(t, 201, "")
+		again := alice.call(t, "POST", first, message)
+		again.want(t, 201, "")
+		if one.body != again.body {
+			t.Errorf("one message is two events: %s\n%s", one.body, again.body)
+		}
+		agent.call(t, "POST", second, message, newKey()).want(t, 422, "unknown_reference")
+		bob.call(t, "POST", "/conversations/"+bob.conversation(t)+"/events", message).want(t, 201, "")
+		if l := alice.list(t, second); len(l.Items) != 1 {
+			t.Errorf("what was refused is there: %v", l.Items)
+		}
+	})
 }

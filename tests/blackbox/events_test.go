@@ -246,7 +246,7 @@ func TestEVT5_FailureDoesNotEndAReplay(t *testing.T) {
 		posted := uint64(0)
 		for _, kind := range []string{"run.started", "run.finished", "message.committed", "message.corrected", "tool.started", "tool.finished", "attachment.added"} {
 			for _, status := range []string{`"started"`, `"progress"`, `"completed"`, `"failed"`, `"cancelled"`, "null"} {
-				body := fmt.Sprintf(`{"kind":%q,"status":%s,"summary":"one\u2028line \\ \" < é 漢 🙂","run_id":"r.%d","sensitivity":"restricted","data":{"n":9007199254740993,"x":null}}`, kind, status, posted)
+				body := fmt.Sprintf(`{"kind":%q,"status":%s,"summary":"one\u2028line \\ \" < é 漢 🙂","run_id":"r.%s.%d","sensitivity":"restricted","data":{"n":9007199254740993,"x":null}}`, kind, status, proto, posted)
 				a := alice.call(t, "POST", "/conversations/"+id+"/events", body)
 				a.want(t, 201, "")
 				posted++

@@ -255,7 +255,7 @@ func TestAgentsCommands(t *testing.T) {
 				b.do(t, "GET", chatURL+"/", nil, bearer(first)).want(t, 403, "human_required")
 				b.do(t, "POST", apiURL+"/hux/api/sessions/end", strings.NewReader("{}"), bearer(first), "Content-Type: application/json").want(t, 403, "human_required")
 				b.do(t, "GET", apiURL+"/hux/api/status", nil, bearer(first)).want(t, 403, "operator_required")
-				b.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(first[:len(first)-1]+"A")).want(t, 401, "unauthenticated")
+				b.do(t, "GET", apiURL+"/hux/api/me", nil, bearer(first+"A")).want(t, 401, "unauthenticated")
 				up.untouched(t)
 			})
 			during(func() {

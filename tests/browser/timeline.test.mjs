@@ -100,7 +100,7 @@ async function seqs(view, conversation) {
  * @param {number} count
  * @param {string} [run]
  */
-const post = (view, conversation, count, run = 'run-of-the-test') => view.evaluate(async ([conversation, count, run]) => {
+const post = (view, conversation, count, run = `run-of-${conversation}`) => view.evaluate(async ([conversation, count, run]) => {
   for (let n = 1; n <= count; n++) {
     const answer = await fetch(`/hux/v1/conversations/${conversation}/events`, {
       method: 'POST',

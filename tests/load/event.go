@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httputil"
@@ -105,7 +106,8 @@ func (t *target) post(path string, more int) []byte {
 	if more > 0 {
 		data += `,"output":"` + strings.Repeat("all of it is well ", more/18) + `"`
 	}
-	body := fmt.Sprintf(`{"kind":"tool.finished","status":"completed","summary":"Ran the tests of the package, and all of them passed","run_id":"run-%d","data":%s}}`, n/100, data)
+	body := fmt.Sprintf(`{"kind":"tool.finished","status":"completed","summary":"Ran the tests of the package, and all of them passed","run_id":"run-%d-%08x","data":%s}}`,
+		n/100, crc32.ChecksumIEEE([]byte(path)), data) // a run is of one conversation
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\n%s\r\nUser-Agent: hux-load\r\nAccept: */*\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s",
 		path, strings.Join(t.headers, "\r\n"), key, len(body), body)
 }

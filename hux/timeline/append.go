@@ -1,0 +1,245 @@
+package timeline
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/store"
+)
+
+// Create is hux.event.create.v1.
+type Create struct {
+	Kind        string            `json:"kind"`
+	Status      *string           `json:"status"`
+	Summary     string            `json:"summary"`
+	Evidence    []hux.EvidenceRef `json:"evidence"`
+	Data        map[string]any    `json:"data"`
+	RunID       string            `json:"run_id"`
+	Causes      []uint64          `json:"causes"`
+	Sensitivity string            `json:"sensitivity"`
+	Redaction   *hux.Redaction    `json:"redaction"`
+	Provenance  struct {
+		Route *hux.Route `json:"route"`
+	} `json:"provenance"`
+}
+
+// append writes an event and answers once it is durable.
+func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	var in Create
+	canonical, err := s.door.Read(w, r, "hux.event.create.v1", &in)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(event.ClientKinds, in.Kind) {
+		return hux.Errorf(hux.ReadOnlyField, "Events of this kind are written by the router.")
+	}
+	key, err := s.keys.Of(r, call, canonical)
+	if err != nil {
+		return err
+	}
+	conversationID := r.PathValue("id")
+	reported := reportOf(&in)
+	draft, err := s.draft(call, conversationID, &in)
+	if err != nil {
+		return err
+	}
+	var value []byte
+	replayed := false
+	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
+		value, replayed = nil, false
+		c, err := s.conversations.Peek(tx, call, conversationID)
+		if err != nil {
+			return err
+		}
+		if before, err := key.Replay(tx); err != nil {
+			return err
+		} else if before != nil {
+			seq, err := strconv.ParseUint(before.ID, 10, 64)
+			value, replayed = event.Get(tx, c.ID, seq), true
+			return err
+		}
+		if c.State == conversation.Forgotten {
+			return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
+		}
+		seq, first, err := s.firstReport(tx, c.ID, reported)
+		switch {
+		case err != nil:
+			return err
+		case first:
+			value, replayed = event.Get(tx, c.ID, seq), true
+		default:
+			if err := s.claim(tx, c.ID, call, &in, reported); err != nil {
+				return err
+			}
+			if seq, value, err = draft.Append(tx); err != nil {
+				return err
+			}
+			if err := s.noteReport(tx, c.ID, reported, seq); err != nil {
+				return err
+			}
+		}
+		return key.Save(tx, record.Outcome{Status: http.StatusCreated, ID: strconv.FormatUint(seq, 10)})
+	})
+	if err != nil {
+		return err
+	}
+	if replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	} else {
+		s.log.Committed(call.Tenant(), conversationID)
+	}
+	api.RawJSON(w, http.StatusCreated, value)
+	return nil
+}
+
+// draft makes the event of what a client says, without the secrets in it.
+func (s *Service) draft(call *api.Call, conversationID string, in *Create) (*event.Draft, error) {
+	if masked, _ := redact.MaskText(in.RunID); masked != in.RunID {
+		return nil, hux.Errorf(hux.BadRequest, "The run_id looks like a secret; send the run's id.")
+	}
+	masked, err := mask(in)
+	if err != nil {
+		return nil, err
+	}
+	p := call.Provenance()
+	p.Route = in.Provenance.Route
+	e := event.Event{
+		ConversationID: conversationID, Kind: in.Kind, Status: in.Status, Summary: in.Summary, Evidence: in.Evidence, Data: masked.data,
+		RunID: in.RunID, Causes: in.Causes, Sensitivity: in.Sensitivity, Redaction: masked.redaction, CreatedAt: p.Time, Provenance: p,
+	}
+	if call.Actor.Kind == hux.KindHuman {
+		e.Reporter = "page"
+	}
+	return event.NewDraft(e)
+}
+
+// maskedParts is what mask leaves of an event beside its texts.
+type maskedParts struct {
+	data      json.RawMessage
+	redaction hux.Redaction
+}
+
+// Bounds that masking could cross, since a mask may be longer than what it
+// hides (contracts 2.7).
+const (
+	maxSummary = 280     // characters
+	maxData    = 8 << 10 // bytes of JSON
+)
+
+// mask takes secret-shaped values out of what a client wrote, before anything
+// else sees it.
+func mask(in *Create) (m maskedParts, err error) {
+	text := func(s string) string {
+		masked, found := redact.MaskText(s)
+		m.redaction.Rules = append(m.redaction.Rules, found...)
+		return masked
+	}
+	if in.Summary = text(in.Summary); utf8.RuneCountInString(in.Summary) > maxSummary {
+		in.Summary = string([]rune(in.Summary)[:maxSummary])
+	}
+	for i := range in.Evidence {
+		in.Evidence[i].ID = text(in.Evidence[i].ID)
+	}
+	if in.Data != nil {
+		data, found := redact.Mask(in.Data)
+		m.redaction.Rules = append(m.redaction.Rules, found...)
+		if m.data, err = json.Marshal(data); err != nil {
+			return m, err
+		}
+		if len(m.data) > maxData {
+			return m, hux.Errorf(hux.TooLarge, "An event's data may have %d bytes.", maxData)
+		}
+	}
+	if in.Sensitivity == "" {
+		in.Sensitivity = "normal"
+	}
+	m.redaction.Level = "none"
+	if in.Redaction != nil {
+		m.redaction.Level = in.Redaction.Level
+	}
+	if in.Sensitivity == "restricted" {
+		m.redaction.Level = "full"
+	}
+	if len(m.redaction.Rules) > 0 {
+		slices.Sort(m.redaction.Rules)
+		now := hux.Now()
+		m.redaction.Rules, m.redaction.AppliedAt = slices.Compact(m.redaction.Rules), &now
+	}
+	return m, nil
+}
+
+const reportsBucket = "reports" // conversation, and hash of kind and subject → seq of the first report
+
+// report is what an event tells of, where two may tell of the same.
+type report struct{ kind, subject string }
+
+// reportOf reads what an event tells of before its secrets are masked: an id is
+// the same whatever it looks like.
+func reportOf(in *Create) report {
+	member := "tool_call_id"
+	switch in.Kind {
+	case "run.started", "run.finished":
+		return report{in.Kind, in.RunID}
+	case "message.committed":
+		member = "message_id"
+	}
+	subject, _ := in.Data[member].(string)
+	return report{in.Kind, subject}
+}
+
+func (s *Service) reportKey(conversationID string, r report) string {
+	return conversationID + s.keys.Short("report", r.kind, r.subject) // the conversation stands before, so that its reports are found with it
+}
+
+// firstReport gives the number of the event that already tells the same, since
+// an agent's hook and a person's page may both see it. The first wins.
+func (s *Service) firstReport(tx *store.Tx, conversationID string, r report) (seq uint64, found bool, err error) {
+	if r.subject == "" {
+		return 0, false, nil
+	}
+	value := tx.Get(reportsBucket, s.reportKey(conversationID, r))
+	if value == nil {
+		return 0, false, nil
+	}
+	seq, err = strconv.ParseUint(string(value), 10, 64)
+	return seq, true, err
+}
+
+func (s *Service) noteReport(tx *store.Tx, conversationID string, r report, seq uint64) error {
+	if r.subject == "" {
+		return nil
+	}
+	return tx.Put(reportsBucket, s.reportKey(conversationID, r), strconv.AppendUint(nil, seq, 10))
+}
+
+// claim ties the run and the message that an event names to its conversation
+// (contracts 2.1 and 3, conversation): neither is in two.
+func (s *Service) claim(tx *store.Tx, conversationID string, call *api.Call, in *Create, r report) error {
+	for _, run := range []string{in.RunID, deref(call.Run)} {
+		if run != "" {
+			if err := s.conversations.Runs(tx, conversationID, run); err != nil {
+				return err
+			}
+		}
+	}
+	if r.kind == "message.committed" && r.subject != "" {
+		return s.conversations.Commits(tx, conversationID, r.subject)
+	}
+	return nil
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -329,12 +329,15 @@ var pathParameters = map[string]object{
 	"messages/{id}":      Component("foreign_id"),
 	"notebooks/{id}":     Component("notebook_id"),
 	"sources/{id}":       Component("source_id"),
-	"schemas/{name}":     {"type": "string", "pattern": `^[a-z_.0-9]{1,100}$`},
+	"schemas/{name}":     {"type": "string", "pattern": `^[a-z_0-9]+(\.[a-z_0-9]+)*$`, "maxLength": 100},
 	"artifacts/{id}":     Component("artifact_id"),
 	"memory/{id}":        Component("memory_id"),
 	"projects/{id}":      Component("project_id"),
 	"versions/{n}":       Component("artifact_n"),
 }
+
+// ifMatch is what IfMatch takes, but for the * of some routes.
+const ifMatch = `^(W/)?"[^":]+:[0-9]{1,9}(-gzip|-br|-zstd|;gzip)?"$`
 
 var variable = regexp.MustCompile(`[a-z_]+/\{([a-z_]+)\}`)
 
@@ -356,7 +359,7 @@ func parametersOf(rt Route) ([]any, error) {
 	header := func(name, description string, required bool, s object) {
 		parameters = append(parameters, object{"name": name, "in": "header", "description": description, "required": required, "schema": s})
 	}
-	header("HUX-Request-Id", "Names the request in the log and in its answer.", false, object{"type": "string", "pattern": "^[!-~]{1,64}$"})
+	header("HUX-Request-Id", "Names the request in the log and in its answer: 1 to 64 visible ASCII characters, or else it gets another name.", false, object{"type": "string"})
 	if rt.writes() {
 		header("Idempotency-Key", "Makes a retry do nothing twice; agents and workers must send it.", false, object{"type": "string", "pattern": "^[!-~]{1,255}$"})
 		header("HUX-Surface", "Where it happens, if the credential is of several surfaces.", false, Component("surface"))
@@ -364,7 +367,7 @@ func parametersOf(rt Route) ([]any, error) {
 		header("HUX-Run", "The run it belongs to, for its provenance.", false, Component("foreign_id"))
 	}
 	if rt.IfMatch {
-		header("If-Match", "The ETag of the record that the change was made for.", true, object{"type": "string"})
+		header("If-Match", "The ETag of the record that the change was made for.", true, object{"type": "string", "pattern": ifMatch})
 	}
 	if rt.Answer == Stream {
 		header("Last-Event-ID", "The number of the last event seen; wins over after_seq.", false, Component("count"))

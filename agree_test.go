@@ -20,6 +20,7 @@ import (
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/memory"
+	"bstein.dev/hux/hux/onboarding"
 	"bstein.dev/hux/hux/research"
 	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/timeline"
@@ -41,6 +42,8 @@ type problem struct {
 
 // types are the Go types of the contract's schemas.
 var types = map[string]any{
+	"hux.suggestion.v1":               onboarding.Suggestion{},
+	"hux.suggestion_state.v1":         onboarding.State{},
 	"hux.citation.create.v1":          research.CitationCreate{},
 	"hux.citation.v1":                 research.Citation{},
 	"hux.passage.create.v1":           research.PassageCreate{},

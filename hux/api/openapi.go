@@ -308,6 +308,7 @@ func headersOf(names ...string) object {
 
 // queryParameters says what each name in a query is.
 var queryParameters = map[string]object{
+	"context":         {"description": "The moment that a person is in.", "schema": Component("suggestion_context")},
 	"after_seq":       {"description": "Events after this number.", "schema": Component("count")},
 	"cursor":          {"description": "The next of an earlier page.", "schema": object{"type": "string"}},
 	"epoch":           {"description": "The epoch that after_seq is of; from another one the numbers start over.", "schema": object{"type": "string"}},
@@ -315,7 +316,7 @@ var queryParameters = map[string]object{
 	"project_id":      {"description": "Only those of this project; none where there is no such project.", "schema": object{"type": "string"}},
 	"state":           {"description": "Only those in this state.", "schema": object{"type": "string"}},
 	"tag":             {"description": "Only those with this tag.", "schema": object{"type": "string"}},
-	"conversation_id": {"description": "Only those of this conversation.", "schema": Component("conversation_id")},
+	"conversation_id": {"description": "Only what is of, or for, this conversation.", "schema": Component("conversation_id")},
 	"run_id":          {"description": "Only those of this run.", "schema": Component("foreign_id")},
 	"scope":           {"description": "Which policy; the user's unless it is said.", "schema": Component("policy_scope")},
 	"status":          {"description": "Only those with this status.", "schema": object{"type": "string"}},
@@ -330,6 +331,7 @@ var queryParameters = map[string]object{
 // pathParameters says what a variable is by the segment before it.
 var pathParameters = map[string]object{
 	"conversations/{id}": Component("conversation_id"),
+	"suggestions/{id}":   Component("suggestion_id"),
 	"messages/{id}":      Component("foreign_id"),
 	"notebooks/{id}":     Component("notebook_id"),
 	"sources/{id}":       Component("source_id"),

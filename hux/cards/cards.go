@@ -58,6 +58,7 @@ func Machines() []hux.Machine {
 		conversation.States,
 		memory.States,
 		research.SourceStates,
+		onboarding.States,
 	}
 }
 
@@ -65,7 +66,7 @@ func Machines() []hux.Machine {
 // name of the schema.
 func Rules() map[string]schema.Rule {
 	rules := map[string]schema.Rule{}
-	for _, own := range []map[string]schema.Rule{memory.Rules, research.Rules} {
+	for _, own := range []map[string]schema.Rule{memory.Rules, research.Rules, onboarding.Rules} {
 		maps.Copy(rules, own)
 	}
 	return rules

@@ -19,6 +19,8 @@ var worded = map[string][]string{
 	"hux.conversation.v1":      {"title", "tags", "external_refs"},
 	"hux.source.v1":            {"title", "locator", "author"},
 	"hux.passage.v1":           {"selector", "text"},
+	"hux.suggestion.v1":        {},
+	"hux.suggestion_state.v1":  {},
 	"hux.citation.v1":          {},
 	"hux.research_notebook.v1": {"title", "question", "notes"},
 }

@@ -18,7 +18,7 @@ type check struct {
 	schema     *jsonschema.Schema
 	unsure     bool // the schema has something that is not handled here
 	types      map[string]bool
-	values     []any // const or enum, of strings and null
+	values     []any // const or enum, of strings, booleans and null
 	ref        *check
 	all, any   []*check
 	then, els  *check
@@ -75,7 +75,9 @@ func checkOf(s *jsonschema.Schema, seen map[*jsonschema.Schema]*check) *check {
 		c.unsure = s.Const != nil
 	}
 	for _, v := range c.values {
-		if _, ok := v.(string); !ok && v != nil {
+		switch v.(type) {
+		case string, bool, nil:
+		default:
 			c.unsure = true
 		}
 	}
@@ -107,7 +109,7 @@ func (c *check) accepts(v any) bool {
 	}
 	if c.values != nil {
 		switch v.(type) {
-		case string, nil:
+		case string, bool, nil:
 		default:
 			return false
 		}

@@ -19,7 +19,7 @@ var layers = [][]string{
 	{""},
 	{"hux"},
 	{"hux/store", "hux/schema", "hux/redact", "hux/client", "hux/schema/typegen"},
-	{"hux/event", "hux/store/storetest"},
+	{"hux/event", "hux/due", "hux/store/storetest"},
 	{"hux/api"},
 	{"hux/record"},
 	{"hux/conversation"},

@@ -1,0 +1,267 @@
+// Package due brings about what has to happen at a time: an approval expires, a
+// receipt is overdue. A tenant's own database says what and when; an index of
+// the router says which tenant comes next, so that a closed database is opened
+// in time, also after a restart.
+package due
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/store"
+)
+
+const (
+	bucket      = "due" // of a tenant: time, kind and id → nothing; of the router: tenant → time of the next
+	perRound    = 1000  // items of one tenant before it is another's turn
+	afterRefuse = time.Minute
+)
+
+// Item is one thing that falls due.
+type Item struct {
+	At   time.Time // to the millisecond
+	Kind string    // which Handler
+	ID   string
+}
+
+func (i Item) key() string { return stamp(i.At) + i.Kind + " " + i.ID }
+
+func stamp(t time.Time) string {
+	return string(binary.BigEndian.AppendUint64(nil, uint64(max(t.UnixMilli(), 0)))) //nolint:gosec // never negative
+}
+
+func timeOf(b []byte) time.Time {
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(b))) //nolint:gosec // what stamp wrote
+}
+
+// Put notes an item in the transaction that makes it. Index.Hold comes first.
+func Put(tx *store.Tx, i Item) error { return tx.Put(bucket, i.key(), []byte{}) }
+
+// Done takes an item away, in the transaction that makes it happen or needless.
+func Done(tx *store.Tx, i Item) error { return tx.Delete(bucket, i.key()) }
+
+// Handler makes an item of its kind happen, in a transaction of its own that
+// takes the item away with Done. It may be called again for the same item.
+type Handler func(ctx context.Context, db *store.Lease, i Item) error
+
+// Index is which tenant comes next.
+type Index struct {
+	db       *store.DB
+	stores   *store.Pool
+	handlers map[string]Handler
+
+	mu    sync.Mutex
+	next  map[hux.Tenant]time.Time
+	holds map[hux.Tenant]*holds
+	poke  chan struct{}
+}
+
+// holds counts who is about to put an item into a tenant's database.
+type holds struct {
+	open  int
+	count uint64 // of all since the start
+}
+
+// NewIndex reads the index of the router's database.
+func NewIndex(db *store.DB, stores *store.Pool) (*Index, error) {
+	x := &Index{
+		db: db, stores: stores, handlers: map[string]Handler{},
+		next: map[hux.Tenant]time.Time{}, holds: map[hux.Tenant]*holds{}, poke: make(chan struct{}, 1),
+	}
+	err := db.View(context.Background(), func(tx *store.Tx) error {
+		for _, e := range tx.List(bucket, "") {
+			if len(e.Value) != 8 {
+				return fmt.Errorf("what falls due: %w", store.ErrCorrupt)
+			}
+			x.next[hux.Tenant(e.Key)] = timeOf(e.Value)
+		}
+		return nil
+	})
+	return x, err
+}
+
+// Handle says who makes items of a kind happen. It is called before Run.
+func (x *Index) Handle(kind string, h Handler) { x.handlers[kind] = h }
+
+// Hold makes sure that a tenant is looked at when at has come, whatever happens
+// to the process. It comes before the transaction that puts the item; release
+// comes after it.
+func (x *Index) Hold(ctx context.Context, t hux.Tenant, at time.Time) (release func(), err error) {
+	x.mu.Lock()
+	h := x.holds[t]
+	if h == nil {
+		h = &holds{}
+		x.holds[t] = h
+	}
+	h.open++
+	h.count++
+	noted, known := x.next[t]
+	x.mu.Unlock()
+	release = func() {
+		x.mu.Lock()
+		h.open--
+		x.mu.Unlock()
+	}
+	if known && !noted.After(at) {
+		return release, nil
+	}
+	err = x.db.Update(ctx, func(tx *store.Tx) error {
+		if b := tx.Get(bucket, string(t)); b != nil && !timeOf(b).After(at) {
+			return nil
+		}
+		return tx.Put(bucket, string(t), []byte(stamp(at)))
+	})
+	if err != nil {
+		release()
+		return nil, err
+	}
+	x.mu.Lock()
+	if noted, known := x.next[t]; !known || noted.After(at) {
+		x.next[t] = at
+	}
+	x.mu.Unlock()
+	select {
+	case x.poke <- struct{}{}:
+	default:
+	}
+	return release, nil
+}
+
+// Run makes things happen at their time until ctx ends.
+func (x *Index) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-x.poke:
+		}
+		wait := time.Hour
+		for t, at := range x.snapshot() {
+			if d := time.Until(at); d > 0 {
+				wait = min(wait, d)
+				continue
+			}
+			x.round(ctx, t)
+			wait = 0 // what comes next is known now
+		}
+		timer.Reset(wait)
+	}
+}
+
+func (x *Index) snapshot() map[hux.Tenant]time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	all := make(map[hux.Tenant]time.Time, len(x.next))
+	for t, at := range x.next {
+		all[t] = at
+	}
+	return all
+}
+
+// round makes happen what is due in one tenant's database, and notes when it
+// is to be looked at again.
+func (x *Index) round(ctx context.Context, t hux.Tenant) {
+	db := x.stores.Lease(t)
+	items, err := x.read(ctx, db, time.Now())
+	if err == nil {
+		for _, i := range items {
+			h := x.handlers[i.Kind]
+			if h == nil {
+				err = fmt.Errorf("nobody handles %q", i.Kind)
+				break
+			}
+			if err = h(ctx, db, i); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		slog.Warn("what falls due in a tenant's database", "tenant", t, "cause", err)
+		x.again(t, time.Now().Add(afterRefuse))
+		return
+	}
+	if err := x.settle(ctx, t, db); err != nil && ctx.Err() == nil {
+		slog.Warn("what falls due next in a tenant's database", "tenant", t, "cause", err)
+		x.again(t, time.Now().Add(afterRefuse))
+	}
+}
+
+// again looks at a tenant later; after a restart it is looked at once more.
+func (x *Index) again(t hux.Tenant, at time.Time) {
+	x.mu.Lock()
+	x.next[t] = at
+	x.mu.Unlock()
+}
+
+// settle notes a tenant's next item. While somebody is about to put another
+// one, which the database does not show yet, it is looked at again soon.
+func (x *Index) settle(ctx context.Context, t hux.Tenant, db *store.Lease) error {
+	x.mu.Lock()
+	var before uint64
+	if h := x.holds[t]; h != nil {
+		before = h.count
+	}
+	x.mu.Unlock()
+	var next []Item
+	if err := db.View(ctx, func(tx *store.Tx) error { next = list(tx, "", 1); return nil }); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	h := x.holds[t]
+	busy := h != nil && (h.open > 0 || h.count != before)
+	switch {
+	case busy:
+		x.next[t] = time.Now().Add(time.Second)
+	case len(next) > 0:
+		x.next[t] = next[0].At
+	default:
+		delete(x.next, t)
+		delete(x.holds, t)
+	}
+	x.mu.Unlock()
+	if busy {
+		return nil
+	}
+	return x.db.Update(ctx, func(tx *store.Tx) error {
+		x.mu.Lock() // the latest word, also where a Hold came between
+		at, known := x.next[t]
+		h := x.holds[t]
+		held := h != nil && h.open > 0
+		x.mu.Unlock()
+		switch {
+		case held: // it may have noted an earlier time than is known here yet; to come too soon does no harm
+			return nil
+		case !known:
+			return tx.Delete(bucket, string(t))
+		default:
+			return tx.Put(bucket, string(t), []byte(stamp(at)))
+		}
+	})
+}
+
+func (x *Index) read(ctx context.Context, db *store.Lease, now time.Time) (items []Item, err error) {
+	err = db.View(ctx, func(tx *store.Tx) error { items = list(tx, stamp(now.Add(time.Millisecond)), perRound); return nil })
+	return items, err
+}
+
+// list gives the first items of a tenant that come before a stamp.
+func list(tx *store.Tx, before string, limit int) (items []Item) {
+	_ = tx.Scan(bucket, "", "", func(key string, _ []byte) bool { // reading a mapped file gives no error
+		if before != "" && key >= before || len(key) < 8 {
+			return false
+		}
+		kind, id, _ := strings.Cut(key[8:], " ")
+		items = append(items, Item{timeOf([]byte(key[:8])), kind, id})
+		return len(items) < limit
+	})
+	return items
+}

@@ -206,10 +206,10 @@ func (d *describer) operation(rt Route) (object, error) {
 
 // body describes a request's body.
 func (d *describer) body(rt Route) (object, error) {
-	body := object{"required": true, "description": fmt.Sprintf("At most %d bytes.", rt.maxBody())}
+	body := object{"required": true, "description": fmt.Sprintf("At most %d bytes.", rt.BodyLimit())}
 	if rt.Raw {
 		body["content"] = object{"*/*": object{"schema": object{
-			"type": "string", "format": "binary", "maxLength": rt.maxBody(),
+			"type": "string", "format": "binary", "maxLength": rt.BodyLimit(),
 			"description": "The bytes themselves. Content-Type says what they are; never text/plain, multipart or urlencoded, which a page of another site could send.",
 		}}}
 		return body, nil

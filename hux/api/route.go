@@ -51,7 +51,8 @@ const (
 // writes reports whether the route takes an Idempotency-Key.
 func (rt Route) writes() bool { return rt.Method != http.MethodGet }
 
-func (rt Route) maxBody() int64 {
+// BodyLimit is how many bytes the route's body may have.
+func (rt Route) BodyLimit() int64 {
 	if rt.MaxBody > 0 {
 		return rt.MaxBody
 	}

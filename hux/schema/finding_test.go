@@ -14,7 +14,10 @@ import (
 func TestInspectNamesTheLine(t *testing.T) {
 	set := load(t)
 	event := string(example(t, "hux.event.v1"))
-	line := func(part string) int { return 1 + strings.Count(event[:strings.Index(event, part)], "\n") }
+	line := func(part string) int {
+		before, _, _ := strings.Cut(event, part)
+		return 1 + strings.Count(before, "\n")
+	}
 	var compact strings.Builder
 	if err := json.NewEncoder(&compact).Encode(json.RawMessage(event)); err != nil {
 		t.Fatal(err)
@@ -107,4 +110,25 @@ func TestInspectReadsTheSchemaOfARecord(t *testing.T) {
 			t.Errorf("%.60s: %v, %v, want %q", text, found, err, want)
 		}
 	}
+}
+
+// FuzzInspect: whatever the text, each finding is in one of its lines.
+func FuzzInspect(f *testing.F) {
+	for _, name := range []string{"hux.event.v1", "hux.event.create.v1", "hux.error.v1"} {
+		f.Add(name, example(f, name))
+	}
+	f.Add("", []byte("{\"schema\":\n\"hux.event.v1\",\"evidence\":[\n1,{}]}"))
+	f.Add("", []byte(`"\`))
+	set := load(f)
+	f.Fuzz(func(t *testing.T, name string, text []byte) {
+		found, _, err := set.Inspect(name, text, nil)
+		if err != nil && set.File(name) != nil && name != "defs" {
+			t.Fatalf("%q: %v", text, err)
+		}
+		for _, finding := range found {
+			if lines := 1 + strings.Count(string(text), "\n"); finding.Line < 1 || finding.Line > lines || finding.Code == "" || finding.Message == "" {
+				t.Fatalf("%q: %+v of %d lines", text, finding, lines)
+			}
+		}
+	})
 }

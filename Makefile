@@ -7,7 +7,7 @@ SHELL := /bin/bash
 GOLANGCI := v2.15.0
 LINTER := .cache/bin/golangci-lint-$(GOLANGCI)
 
-.PHONY: help run build check fmt vet lint types types-generate test test-go test-browser test-keycloak test-webui fuzz crash load deps clean
+.PHONY: help run build check fmt vet lint types types-generate test test-go test-schemathesis test-browser test-keycloak test-webui contract-accept fuzz crash load deps clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -44,13 +44,16 @@ types-generate: ## write the types that are made from schemas/
 tests/node_modules: tests/package-lock.json
 	@cd tests && npm ci --no-audit --no-fund && touch node_modules
 
-deps: ## install what the tests need: Chromium, Java, Keycloak, npm packages
+deps: ## install what the tests need: Chromium, Java, schemathesis
 	@tests/deps.sh
 
-test: deps check test-go test-browser test-keycloak test-webui ## everything
+test: deps check test-go test-schemathesis test-browser test-keycloak test-webui ## everything
 
 test-go: ## Go tests, the black-box ones included, with the race detector
 	go test -race -count=1 ./...
+
+test-schemathesis: ## generated requests against the OpenAPI document of the running binary
+	cd tests && node --test --test-concurrency=1 --test-timeout=300000 schemathesis/*.test.mjs
 
 test-browser: build tests/node_modules ## the demo in Chromium
 	cd tests && node --test --test-concurrency=1 --test-timeout=240000 browser/*.test.mjs
@@ -65,6 +68,9 @@ ifdef HUX_WEBUI_DIR
 else
 	@echo "HUX_WEBUI_DIR names no checkout of the WebUI: its tests are not part of this run"
 endif
+
+contract-accept: ## accept how the contract has changed; CHANGELOG.md must say it
+	@go test -count=1 -run '^TestContractIsKept$$' . -accept
 
 FUZZTIME ?= 30s
 fuzz: ## run every fuzz target for FUZZTIME

@@ -20,6 +20,8 @@ need npm npm "the browser tests"
 need java openjdk-17-jre-headless "Keycloak"
 need mvn maven "fetching Keycloak"
 need unzip unzip "unpacking Keycloak"
+need python3 python3 "schemathesis"
+python3 -c 'import ensurepip' 2>/dev/null || { apt+=(python3-venv); missing+=("python3-venv (schemathesis)"); }
 
 if [ ${#apt[@]} -gt 0 ]; then
   if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
@@ -33,3 +35,11 @@ if [ ${#apt[@]} -gt 0 ]; then
   fi
 fi
 go mod download
+
+venv=tests/.build/schemathesis
+if ! cmp -s tests/schemathesis/requirements.txt "$venv/installed.txt"; then
+  echo "installing schemathesis"
+  python3 -m venv --clear "$venv"
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check --require-hashes -r tests/schemathesis/requirements.txt
+  cp tests/schemathesis/requirements.txt "$venv/installed.txt"
+fi

@@ -39,7 +39,7 @@ func Routes(p Parts) []api.Route {
 	conversations := conversation.New(p.Log, p.Door, p.Keys, p.Cursors, p.Flags)
 	return slices.Concat(
 		conversations.Routes(),
-		timeline.New(p.Log, conversations, p.Door, p.Keys).Routes(),
+		timeline.New(p.Log, conversations, p.Door, p.Keys, nil).Routes(),
 		memory.Routes(),
 		projects.Routes(),
 		artifacts.Routes(),

@@ -1,21 +1,37 @@
 package conversation
 
 import (
+	"strings"
+
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/store"
 )
 
 // Names of the gateway that belong to one conversation of the tenant, as keyed
-// hashes: a run, a message.
+// hashes.
 const (
-	runsBucket     = "runs"     // hash of run id → conversation id
+	runsBucket     = "runs"     // hash of run id → conversation id, and endMark once it has its receipt
 	messagesBucket = "messages" // hash of message id → conversation id
+	endMark        = " ended"
 )
 
 // Runs says that a run is the conversation's: the first conversation that it is
-// named in has it, and every other is refused with unknown_reference.
+// named in has it, and every other is refused with unknown_reference. A run
+// that has ended for good is run_ended.
 func (s *Service) Runs(tx *store.Tx, conversationID, runID string) error {
 	return s.claim(tx, runsBucket, conversationID, runID, "This run belongs to another conversation.")
+}
+
+// EndRun ends a run for good: nothing of it is taken any more.
+func (s *Service) EndRun(tx *store.Tx, conversationID, runID string) error {
+	return tx.Put(runsBucket, s.keys.Short(runsBucket, runID), []byte(conversationID+endMark))
+}
+
+// RunOf is the conversation that a run belongs to, "" for a run that nobody has
+// named.
+func (s *Service) RunOf(tx *store.Tx, runID string) string {
+	owner, _, _ := strings.Cut(string(tx.Get(runsBucket, s.keys.Short(runsBucket, runID))), endMark)
+	return owner
 }
 
 // Commits is Runs for a message.
@@ -25,11 +41,15 @@ func (s *Service) Commits(tx *store.Tx, conversationID, messageID string) error 
 
 func (s *Service) claim(tx *store.Tx, bucket, conversationID, id, refusal string) error {
 	key := s.keys.Short(bucket, id)
-	switch owner := tx.Get(bucket, key); {
-	case owner == nil:
+	value := tx.Get(bucket, key)
+	if value == nil {
 		return tx.Put(bucket, key, []byte(conversationID))
-	case string(owner) != conversationID:
+	}
+	switch owner, _, ended := strings.Cut(string(value), endMark); {
+	case owner != conversationID:
 		return hux.Errorf(hux.UnknownReference, "%s", refusal)
+	case ended:
+		return hux.Errorf(hux.RunEnded, "This run was cancelled and has its receipt; nothing of it is taken any more.")
 	}
 	return nil
 }

@@ -91,6 +91,13 @@ func NewDraft(e Event) (*Draft, error) {
 	return &Draft{e, append(head[:len(head):len(head)], `,"seq":`...), tail}, nil
 }
 
+// Event is the event with a number that Append gave.
+func (d *Draft) Event(seq uint64) *Event {
+	e := d.event
+	e.Seq = seq
+	return &e
+}
+
 // Append gives the draft its conversation's next number, writes it, and gives
 // the event as JSON. Call Log.Committed once the transaction is durable. It may
 // be called again where the transaction is run again.
@@ -118,8 +125,7 @@ func Append(tx *store.Tx, e *Event) error {
 		return err
 	}
 	seq, _, err := d.Append(tx)
-	*e = d.event
-	e.Seq = seq
+	*e = *d.Event(seq)
 	return err
 }
 

@@ -20,10 +20,10 @@ const (
 // readers of one event are one read of the file.
 type Log struct {
 	perUser int // streams at once
+	present presence
 
-	mu      sync.Mutex
-	tails   map[tailKey]*tail
-	streams map[string]int // by who reads
+	mu    sync.Mutex
+	tails map[tailKey]*tail
 }
 
 type tailKey struct {
@@ -33,23 +33,25 @@ type tailKey struct {
 
 // NewLog makes a log of which one reader may follow perUser streams at once.
 func NewLog(perUser int) *Log {
-	return &Log{perUser: perUser, tails: map[tailKey]*tail{}, streams: map[string]int{}}
+	return &Log{perUser: perUser, present: newPresence(), tails: map[tailKey]*tail{}}
 }
 
 // Admit counts a stream of a reader, or says that there are too many. Call
 // leave at its end.
 func (l *Log) Admit(reader string) (leave func(), err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.streams[reader] >= l.perUser {
+	p := &l.present
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[reader] >= l.perUser {
 		return nil, hux.Errorf(hux.RateLimited, "You follow %d streams already; close one of them.", l.perUser).After(5 * time.Second)
 	}
-	l.streams[reader]++
+	p.open[reader]++
 	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.streams[reader]--; l.streams[reader] == 0 {
-			delete(l.streams, reader)
+		p.look(reader)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.open[reader]--; p.open[reader] == 0 {
+			delete(p.open, reader)
 		}
 	}, nil
 }

@@ -86,6 +86,11 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 			if err := s.noteReport(tx, c.ID, reported, seq); err != nil {
 				return err
 			}
+			if s.observe != nil {
+				if err := s.observe(tx, call, draft.Event(seq)); err != nil {
+					return err
+				}
+			}
 		}
 		return key.Save(tx, record.Outcome{Status: http.StatusCreated, ID: strconv.FormatUint(seq, 10)})
 	})

@@ -26,11 +26,16 @@ type Service struct {
 	conversations *conversation.Service
 	door          *api.Door
 	keys          *record.Keys
+	observe       Observer
 }
 
-// New makes the card's Service.
-func New(log *event.Log, conversations *conversation.Service, door *api.Door, keys *record.Keys) *Service {
-	return &Service{log, conversations, door, keys}
+// Observer is told of an event that a client posts, in its transaction and
+// after it has its number. It may append events of its own.
+type Observer func(tx *store.Tx, call *api.Call, e *event.Event) error
+
+// New makes the card's Service. observe may be nil.
+func New(log *event.Log, conversations *conversation.Service, door *api.Door, keys *record.Keys, observe Observer) *Service {
+	return &Service{log, conversations, door, keys, observe}
 }
 
 // Routes are the card's lines of /hux/v1.
@@ -68,6 +73,7 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) e
 	if err != nil {
 		return err
 	}
+	s.looked(call)
 	after, err := seqOf(q.Get("after_seq"))
 	if err != nil {
 		return err
@@ -107,6 +113,13 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) e
 	w.Header().Set("HUX-Replay-After", strconv.FormatUint(after, 10))
 	w.Header().Set("HUX-Head-Seq", strconv.FormatUint(body.HeadSeq, 10))
 	return api.JSON(w, http.StatusOK, body)
+}
+
+// looked notes that a person asks what is new.
+func (s *Service) looked(call *api.Call) {
+	if call.Actor.Kind == hux.KindHuman {
+		s.log.Looked(call.Actor.ID)
+	}
 }
 
 // stream follows a conversation (contracts 2.6).

@@ -16,10 +16,12 @@ import (
 	contract "bstein.dev/hux"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/memory"
+	"bstein.dev/hux/hux/modes"
 	"bstein.dev/hux/hux/onboarding"
 	"bstein.dev/hux/hux/research"
 	"bstein.dev/hux/hux/schema"
@@ -42,6 +44,21 @@ type problem struct {
 
 // types are the Go types of the contract's schemas.
 var types = map[string]any{
+	"hux.approval.create.v1":          autonomy.ApprovalCreate{},
+	"hux.approval.decide.v1":          autonomy.ApprovalDecide{},
+	"hux.approval.v1":                 autonomy.Approval{},
+	"hux.cancel.v1":                   autonomy.Cancellation{},
+	"hux.decision.create.v1":          autonomy.DecisionCreate{},
+	"hux.decision.v1":                 autonomy.Judgement{},
+	"hux.grant.create.v1":             autonomy.GrantCreate{},
+	"hux.grant.v1":                    autonomy.Grant{},
+	"hux.ingest.hermes.v1":            autonomy.HermesEvent{},
+	"hux.mode.put.v1":                 modes.Put{},
+	"hux.mode.v1":                     modes.Mode{},
+	"hux.policy.put.v1":               autonomy.PolicyPut{},
+	"hux.policy.v1":                   autonomy.Policy{},
+	"hux.receipt.create.v1":           autonomy.ReceiptCreate{},
+	"hux.receipt.v1":                  autonomy.Receipt{},
 	"hux.suggestion.v1":               onboarding.Suggestion{},
 	"hux.suggestion_state.v1":         onboarding.State{},
 	"hux.citation.create.v1":          research.CitationCreate{},
@@ -84,7 +101,11 @@ func names(set *schema.Set) []string {
 // routes are all of /hux/v1; nobody calls them here.
 func routes(t *testing.T) []api.Route {
 	t.Helper()
-	all, err := api.Foundation{Schemas: schemas(t), StreamsPerUser: 32}.Routes(cards.Routes(cards.Parts{}))
+	switchyard, err := modes.ReadSwitchyard(contract.Switchyard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := api.Foundation{Schemas: schemas(t), StreamsPerUser: 32, Modes: switchyard.Manifest()}.Routes(cards.Routes(cards.Parts{}))
 	if err != nil {
 		t.Fatal(err)
 	}

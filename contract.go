@@ -30,6 +30,11 @@ var Schemas embed.FS
 //go:embed examples
 var Examples embed.FS
 
+// Switchyard is the ConfigMap of the routes that modes are mapped to.
+//
+//go:embed deploy/switchyard/switchyard-configmap.yaml
+var Switchyard []byte
+
 // Vectors holds tests/vectors/*.json, the rules that no schema can say as tables
 // of questions and answers. The README beside them says how to read them.
 //

@@ -19,7 +19,8 @@ type Foundation struct {
 	Flags          hux.Flags
 	Build          hux.Build
 	StreamsPerUser int
-	VectorsSHA256  string // hash of the rules' test vectors, in hex
+	VectorsSHA256  string         // hash of the rules' test vectors, in hex
+	Modes          []ManifestMode // the modes that there are
 }
 
 // Routes are its own lines of /hux/v1 before those of the cards, all of which
@@ -36,6 +37,11 @@ func (f Foundation) Routes(cards []Route) ([]Route, error) {
 			Handler: func(w http.ResponseWriter, _ *http.Request, c *Call) error {
 				v := NewCapabilities(f.Flags, served, c.Actor, f.Build)
 				v.Limits["streams_per_user"] = int64(f.StreamsPerUser)
+				if v.Flags["hux.friendly_modes"].Enabled {
+					for _, m := range f.Modes {
+						v.Modes = append(v.Modes, m.Mode)
+					}
+				}
 				return JSON(w, http.StatusOK, v)
 			},
 		},
@@ -116,7 +122,7 @@ type ManifestMode struct {
 func (f Foundation) manifest(routes []Route) (Manifest, error) {
 	m := Manifest{
 		Schema: "hux.manifest.v1", ContractVersion: hux.ContractVersion, GeneratedAt: hux.Now(),
-		Records: []ManifestRecord{}, Routes: []ManifestRoute{}, ModesCatalog: []ManifestMode{},
+		Records: []ManifestRecord{}, Routes: []ManifestRoute{}, ModesCatalog: append([]ManifestMode{}, f.Modes...),
 		Rules: ManifestRules{f.VectorsSHA256},
 	}
 	for _, name := range f.Schemas.Names() {

@@ -1,0 +1,75 @@
+package autonomy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode"
+
+	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/schema"
+)
+
+// EvidenceHash names exactly what will run: "sha256:" and the SHA-256, in hex,
+// of the canonical JSON (RFC 8785) of {tool, args, target}, whose args are the
+// effective ones and whose target is null where it is "". What only describes
+// the call is no part of it. The error is that of schema.Canonical: the
+// arguments hold a number that has no one form.
+func EvidenceHash(tool string, args map[string]any, target string) (string, error) {
+	call := map[string]any{"tool": tool, "args": args, "target": nil}
+	if args == nil {
+		call["args"] = map[string]any{}
+	}
+	if target != "" {
+		call["target"] = target
+	}
+	text, err := schema.Canonical(call)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// Shown is how a person sees a call: the summary in one line, and all of its
+// arguments with the secrets in them masked by the rules named.
+type Shown struct {
+	Summary string
+	Args    map[string]any
+	Rules   []string
+}
+
+// telling are the arguments that tell most of a call, the best first.
+var telling = []string{"command", "code", "path", "url", "query", "target", "message", "prompt"}
+
+// maxSummary bounds a summary, in characters (contracts 2.7).
+const maxSummary = 280
+
+// Show makes of a call what a person is shown of it.
+func Show(tool string, args map[string]any) Shown {
+	if args == nil {
+		args = map[string]any{}
+	}
+	masked, rules := redact.Mask(args)
+	shown, _ := masked.(map[string]any)
+	summary := tool
+	for _, name := range telling {
+		if text, ok := shown[name].(string); ok && text != "" {
+			summary += ": " + text
+			break
+		}
+	}
+	return Shown{oneLine(summary, maxSummary), shown, rules}
+}
+
+// oneLine writes text without line breaks and whatever else moves what is
+// seen, and cuts it off with a mark.
+func oneLine(text string, limit int) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\ufffd"), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+	}), " ")
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,144 @@
+package autonomy
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"bstein.dev/hux/hux"
+)
+
+// UserScope is the scope of the policy that applies wherever no other does.
+const UserScope = "user"
+
+// ProjectScope is the scope of a project's policy.
+func ProjectScope(id string) string { return "project:" + id }
+
+// ConversationScope is the scope of a conversation's policy.
+func ConversationScope(id string) string { return "conversation:" + id }
+
+// NoPolicy is the id of the policy that applies while nobody has set one.
+const NoPolicy = "pol_00000000000000000000000000000000"
+
+// DefaultPolicy is what GET /policy gives while nobody has set one for scope:
+// at revision 0, it asks first and has no budgets.
+func DefaultPolicy(meta hux.Meta, scope string, private bool, now time.Time) Policy {
+	meta.Schema, meta.ID, meta.Revision = PolicySchema, NoPolicy, 0
+	p := Policy{Meta: meta, Scope: scope, Level: AskFirst, Budgets: []Budget{}}
+	p.Effective = EffectiveNow(p, private, now)
+	return p
+}
+
+// specificity orders scopes: a conversation's policy wins over its project's,
+// and that over the user's. What is no scope comes last.
+func specificity(scope string) int {
+	switch {
+	case strings.HasPrefix(scope, "conversation:"):
+		return 3
+	case strings.HasPrefix(scope, "project:"):
+		return 2
+	case scope == UserScope:
+		return 1
+	}
+	return 0
+}
+
+// Applying picks the policy that applies to a conversation of a project, which
+// is "" for none: the most specific of those that are about them. It reports
+// false where none is.
+func Applying(policies []Policy, projectID, conversationID string) (Policy, bool) {
+	var found Policy
+	for _, p := range policies {
+		switch p.Scope {
+		case UserScope:
+		case ConversationScope(conversationID):
+		case ProjectScope(projectID):
+			if projectID == "" {
+				continue
+			}
+		default:
+			continue
+		}
+		if specificity(p.Scope) > specificity(found.Scope) {
+			found = p
+		}
+	}
+	return found, found.Scope != ""
+}
+
+// LevelAt is the level at a moment: autonomous falls back to ask_first when
+// its time is over.
+func (p Policy) LevelAt(now time.Time) Level {
+	if p.Level == Autonomous && p.LevelExpiresAt != nil && !now.Before(p.LevelExpiresAt.Time) {
+		return AskFirst
+	}
+	return p.Level
+}
+
+// counts reports whether a budget is about a capability. Reading needs none.
+func (b Budget) counts(c Capability) bool {
+	return c != Read && (b.Kind != NetworkCalls || c == Network)
+}
+
+// BudgetLeft reports whether a capability may be used once more.
+func BudgetLeft(budgets []Budget, c Capability) bool {
+	for _, b := range budgets {
+		if b.counts(c) && b.Spent >= b.Limit {
+			return false
+		}
+	}
+	return true
+}
+
+// SpendCall counts a call that was allowed: one of each budget of calls that is
+// about any of its capabilities. It does not change budgets.
+func SpendCall(budgets []Budget, capabilities []Capability) []Budget {
+	return spend(budgets, func(b Budget) int64 {
+		for _, c := range capabilities {
+			if b.Kind != Seconds && b.counts(c) {
+				return 1
+			}
+		}
+		return 0
+	})
+}
+
+// SpendTime counts the time that a tool ran, in whole seconds begun.
+func SpendTime(budgets []Budget, took time.Duration) []Budget {
+	seconds := int64(math.Ceil(max(took, 0).Seconds()))
+	return spend(budgets, func(b Budget) int64 {
+		if b.Kind == Seconds {
+			return seconds
+		}
+		return 0
+	})
+}
+
+func spend(budgets []Budget, by func(Budget) int64) []Budget {
+	out := make([]Budget, len(budgets))
+	for i, b := range budgets {
+		b.Spent += min(by(b), math.MaxInt64-max(b.Spent, 0))
+		out[i] = b
+	}
+	return out
+}
+
+// ResetBudgets opens the windows that are due: those of a day whose end has
+// come, and those of a run where the run is a new one.
+func ResetBudgets(budgets []Budget, newRun bool, now time.Time) []Budget {
+	out := make([]Budget, len(budgets))
+	for i, b := range budgets {
+		switch {
+		case b.Window == PerDay && (b.ResetsAt == nil || !now.Before(b.ResetsAt.Time)):
+			b.Spent, b.ResetsAt = 0, &hux.Time{Time: midnightAfter(now)}
+		case b.Window == PerRun && newRun:
+			b.Spent, b.ResetsAt = 0, nil
+		}
+		out[i] = b
+	}
+	return out
+}
+
+func midnightAfter(now time.Time) time.Time {
+	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+}

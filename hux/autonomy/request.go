@@ -1,0 +1,119 @@
+package autonomy
+
+import "bstein.dev/hux/hux"
+
+// PolicyPut is hux.policy.put.v1.
+type PolicyPut struct {
+	Level          Level     `json:"level"`
+	LevelExpiresAt *hux.Time `json:"level_expires_at"`
+	Budgets        []struct {
+		Kind   string `json:"kind"`
+		Limit  int64  `json:"limit"`
+		Window string `json:"window"`
+	} `json:"budgets"`
+}
+
+// GrantCreate is hux.grant.create.v1.
+type GrantCreate struct {
+	Capability   Capability   `json:"capability"`
+	Capabilities []Capability `json:"capabilities,omitempty"`
+	Effect       Effect       `json:"effect"`
+	Duration     Choice       `json:"duration"`
+	Match        Match        `json:"match"`
+	Scope        GrantScope   `json:"scope"`
+	ExpiresInMS  int64        `json:"expires_in_ms"` // 0: as GrantLifetime has it
+}
+
+// Run is how an agent names the run that it speaks of: as HUX does, or by the
+// gateway's session and turn, which the router knows the conversation of.
+type Run struct {
+	ConversationID string      `json:"conversation_id,omitempty"`
+	RunID          string      `json:"run_id,omitempty"`
+	Session        *SessionRef `json:"session,omitempty"`
+	TurnID         string      `json:"turn_id,omitempty"`
+}
+
+// SessionRef is a session of the gateway.
+type SessionRef struct {
+	System string `json:"system"` // hermes_session, webui or telegram
+	ID     string `json:"id"`
+}
+
+// ApprovalCreate is hux.approval.create.v1.
+type ApprovalCreate struct {
+	Run
+	SurfaceHint *hux.Surface `json:"surface_hint"`
+	ExpiresInMS int64        `json:"expires_in_ms"` // 0: as ApprovalLifetime has it
+	Request     struct {
+		Tool     string            `json:"tool"`
+		Args     map[string]any    `json:"args"`
+		Target   *string           `json:"target"`
+		Summary  string            `json:"summary"`
+		Evidence []hux.EvidenceRef `json:"evidence"` // of the owner gateway, said or not
+	} `json:"request"`
+}
+
+// ApprovalDecide is hux.approval.decide.v1.
+type ApprovalDecide struct {
+	Choice       Choice `json:"choice"`
+	Reason       string `json:"reason"`
+	EvidenceHash string `json:"evidence_hash"` // of the request that the person saw
+}
+
+// DecisionCreate is hux.decision.create.v1: a hook asks what applies to a call.
+type DecisionCreate struct {
+	Run
+	Tool        string         `json:"tool"`
+	Args        map[string]any `json:"args"`
+	Target      *string        `json:"target"`
+	ToolCallID  string         `json:"tool_call_id"`
+	Summary     string         `json:"summary,omitempty"`
+	SurfaceHint *hux.Surface   `json:"surface_hint"`
+	ExpiresInMS int64          `json:"expires_in_ms"`
+}
+
+// Judgement is hux.decision.v1, the answer to DecisionCreate.
+type Judgement struct {
+	Schema string `json:"schema"`
+	Decision
+	Capabilities []CapabilityDecision `json:"capabilities"`
+	EvidenceHash string               `json:"evidence_hash"`
+	GrantID      *string              `json:"grant_id"`    // that it rests on
+	ApprovalID   *string              `json:"approval_id"` // to wait on, where it is to be asked
+}
+
+// CapabilityDecision is what applies to one capability of a call.
+type CapabilityDecision struct {
+	Capability Capability `json:"capability"`
+	Decision
+}
+
+// ReceiptCreate is hux.receipt.create.v1.
+type ReceiptCreate struct {
+	Kind string `json:"kind"`
+	Run
+	Outcome     string       `json:"outcome"`
+	SideEffects []SideEffect `json:"side_effects"`
+	Coverage    string       `json:"coverage"`
+}
+
+// Cancellation is hux.cancel.v1: how far the stop of a run is.
+type Cancellation struct {
+	Schema     string   `json:"schema"`
+	State      string   `json:"state"` // stopping, or the outcome of the receipt
+	ReceiptID  *string  `json:"receipt_id"`
+	DeadlineAt hux.Time `json:"deadline_at"`
+}
+
+// HermesEvent is hux.ingest.hermes.v1, the body of a webhook of Hermes.
+type HermesEvent struct {
+	HookEventName string         `json:"hook_event_name"`
+	DeliveryID    string         `json:"delivery_id"`
+	Timestamp     string         `json:"timestamp"` // RFC 3339, of any precision
+	SessionID     *string        `json:"session_id"`
+	ToolName      *string        `json:"tool_name"`
+	ToolInput     map[string]any `json:"tool_input"`
+	CWD           *string        `json:"cwd"`
+	Profile       *string        `json:"profile"`
+	Extra         map[string]any `json:"extra"`
+}

@@ -1,0 +1,65 @@
+package modes
+
+import (
+	"strings"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/schema"
+)
+
+// Rules are what the schemas can't say of a mode and of the request for one.
+var Rules = map[string]schema.Rule{
+	Schema: schema.RuleOf(func(m *Mode) []schema.Fault {
+		var faults []schema.Fault
+		for at, text := range map[string]string{"/label": m.Label, "/description": m.Description, "/default_route": m.DefaultRoute} {
+			if NamesVendor(text) {
+				faults = append(faults, vendorFault(at))
+			}
+		}
+		if m.Mode == Private && m.Constraints != atHome {
+			faults = append(faults, schema.Fault{Pointer: "/constraints", Code: "private_constraints", Message: "must be local only, without memory and web, ephemeral and not overridable"})
+		}
+		return faults
+	}),
+	"hux.mode.put.v1": schema.RuleOf(func(p *Put) []schema.Fault {
+		if p.Route != nil && NamesVendor(*p.Route) {
+			return []schema.Fault{vendorFault("/route")}
+		}
+		return nil
+	}),
+}
+
+func vendorFault(at string) schema.Fault {
+	return schema.Fault{Pointer: at, Code: string(hux.VendorName), Message: "has the name of a vendor or of a model in it"}
+}
+
+// Resolve is the route that a conversation takes in a mode: the pinned one, or
+// the mode's own where pin is nil. The error is an *hux.Error: vendor_name,
+// unknown_route for what is not in the catalogue or can't be pinned,
+// mode_route_conflict where the mode forbids the route, schema_invalid for a
+// mode that there is not. Private never leaves the local routes, whatever the
+// catalogue says.
+func (s Switchyard) Resolve(mode string, pin *string) (Route, error) {
+	m, ok := Find(mode)
+	if !ok {
+		return Route{}, hux.Errorf(hux.SchemaInvalid, "There is no such mode.")
+	}
+	id := m.DefaultRoute
+	if pin != nil {
+		id = *pin
+		if NamesVendor(id) {
+			return Route{}, hux.Errorf(hux.VendorName, "A route is named without its vendor or model.")
+		}
+		if !strings.HasPrefix(id, strings.TrimPrefix(m.PinPattern, "^")) {
+			return Route{}, hux.Errorf(hux.UnknownRoute, "No such route can be pinned.")
+		}
+	}
+	route, ok := s[id]
+	switch {
+	case !ok:
+		return Route{}, hux.Errorf(hux.UnknownRoute, "There is no such route.")
+	case m.Constraints.Locality == "local_only" && route.Locality != Local:
+		return Route{}, hux.Errorf(hux.ModeRouteConflict, "This mode only takes routes that run locally.")
+	}
+	return route, nil
+}

@@ -1,12 +1,46 @@
-// Package projects is the card HUX-03: projects, branches of conversations, their lineage, and search.
+// Package projects is the card HUX-03: projects, branches and lineage of conversations, and search.
 package projects
 
-import "bstein.dev/hux/hux/api"
+import (
+	"net/http"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+)
 
 // Flag is the card's flag.
 const Flag = "hux.projects"
 
 // Routes are the card's lines of /hux/v1.
 func Routes() []api.Route {
-	return []api.Route{}
+	flags := []string{Flag}
+	return []api.Route{
+		{
+			Method: "GET", Path: "/projects", Summary: "The tenant's projects, newest first",
+			Flags: flags, Query: []string{"cursor", "limit", "state", "tag"}, Record: Schema, Answer: api.Page,
+		},
+		{
+			Method: "POST", Path: "/projects", Summary: "Makes a project",
+			Flags: flags, Request: "hux.project.create.v1", Status: []int{http.StatusCreated}, Record: Schema, Errors: []hux.Code{hux.UnknownReference},
+		},
+		{Method: "GET", Path: "/projects/{id}", Summary: "A project", Flags: flags, Record: Schema},
+		{
+			Method: "PATCH", Path: "/projects/{id}", Summary: "Changes a project, as a merge patch (RFC 7396); to archive it moves nothing out of it",
+			Flags: flags, Request: "hux.project.patch.v1", IfMatch: true, Record: Schema, Errors: []hux.Code{hux.UnknownReference, hux.InvalidTransition},
+		},
+		{
+			Method: "POST", Path: "/conversations/{id}/branch", Summary: "Opens a conversation that shares this one's events up to one of them",
+			Flags: flags, Request: "hux.conversation.branch.v1", Status: []int{http.StatusCreated}, Record: conversation.Schema,
+			Errors: []hux.Code{hux.UnknownReference, hux.MessageNotCommitted, hux.PrivateHistory},
+		},
+		{
+			Method: "GET", Path: "/conversations/{id}/lineage", Summary: "Where a conversation comes from, and its branches",
+			Flags: flags, Record: LineageSchema, Errors: []hux.Code{hux.ConversationForgotten},
+		},
+		{
+			Method: "GET", Path: "/search", Summary: "Looks for words in what the answer lists as indexed",
+			Flags: flags, Query: []string{"q", "project_id", "cursor", "limit"}, Record: SearchSchema,
+		},
+	}
 }

@@ -17,6 +17,10 @@ const (
 var worded = map[string][]string{
 	"hux.event.v1":             {"summary", "data"},
 	"hux.conversation.v1":      {"title", "tags", "external_refs"},
+	"hux.policy.v1":            {},
+	"hux.grant.v1":             {"match"},
+	"hux.approval.v1":          {"request", "decision"},
+	"hux.receipt.v1":           {"side_effects"},
 	"hux.source.v1":            {"title", "locator", "author"},
 	"hux.passage.v1":           {"selector", "text"},
 	"hux.suggestion.v1":        {},

@@ -28,6 +28,7 @@ import (
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/modes"
 	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
@@ -169,8 +170,14 @@ func (s *Server) deal() error {
 	if err != nil {
 		return err
 	}
+	switchyard, err := modes.ReadSwitchyard(contract.Switchyard)
+	if err != nil {
+		return err
+	}
 	s.stores = store.NewPool(store.PoolOptions{Dir: filepath.Join(c.Data, "tenants"), Quota: c.TenantQuota, Prepare: event.Begin})
-	foundation := api.Foundation{Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser, VectorsSHA256: contract.VectorsSHA256()}
+	foundation := api.Foundation{
+		Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser, VectorsSHA256: contract.VectorsSHA256(), Modes: switchyard.Manifest(),
+	}
 	s.cards, err = foundation.Routes(cards.Routes(cards.Parts{
 		Log: event.NewLog(c.StreamsPerUser), Door: api.NewDoor(schemas), Keys: record.NewKeys(derive(c.Key, "idempotency")),
 		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags,

@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"hux/conversation"},
 	{"hux/timeline", "hux/memory", "hux/projects", "hux/artifacts", "hux/autonomy", "hux/modes", "hux/research", "hux/onboarding", "hux/privacy", "hux/releases"},
 	{"hux/cards"},
+	{"bridge/reference"},
 	{"bridge"},
 	{"router/config", "router/identity", "router/tenant", "router/proxy", "router/demo"},
 	{"router/server"},

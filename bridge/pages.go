@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bstein.dev/hux/bridge/reference"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 )
@@ -16,8 +17,8 @@ import (
 // Page names one of our pages.
 type Page string
 
-// Our pages. Home, Activity, Panel, SignOut and Status belong to a signed-in user;
-// they say nothing of that user by themselves but ask /hux/api/me, so that
+// Our pages. Home, Activity, Panel, SignOut, Status and Contract belong to a
+// signed-in user; they say nothing of that user by themselves but ask /hux/api/me, so that
 // they may be served before it is known who asks. Panel alone may be framed,
 // by the chat origin.
 const (
@@ -28,6 +29,7 @@ const (
 	Clear     Page = "clear"      // clears the chat host, at a sign-out and before another user
 	SignedOut Page = "signed-out" // after sign-out
 	Status    Page = "status"     // operators: slots and findings
+	Contract  Page = "contract"   // what the contract says, record by record
 	NoSlot    Page = "no-slot"    // instead of the WebUI: nothing assigned
 	SlotDown  Page = "slot-down"  // instead of the WebUI: it does not answer
 	Failure   Page = "failure"    // anything else that went wrong
@@ -46,6 +48,8 @@ type Facts struct {
 	Ticket    string   // Clear: for the request that clears
 	Onward    string   // Clear: the URL to go on at after it
 	Otherwise string   // Clear: the URL to offer if it fails; "" for none
+
+	Contract *reference.Page // Contract: where it is opened
 }
 
 // PagesOptions says what the pages need to know of the outside.
@@ -81,7 +85,7 @@ func NewPages(o PagesOptions) (*Pages, error) {
 		"base-uri 'none'; form-action " + forms + "; frame-ancestors "
 	p.page, p.panel = policy+"'none'", policy+p.chat
 
-	layout, err := template.ParseFS(files, "pages/layout.html")
+	layout, err := template.New("layout").Funcs(template.FuncMap{"prose": reference.Prose}).ParseFS(files, "pages/layout.html")
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 
 var allPages = []bridge.Page{
 	bridge.Home, bridge.Activity, bridge.Panel, bridge.SignOut, bridge.SignedOut, bridge.Status,
-	bridge.NoSlot, bridge.SlotDown, bridge.Failure, bridge.Clear,
+	bridge.NoSlot, bridge.SlotDown, bridge.Failure, bridge.Clear, bridge.Contract,
 }
 
 // write renders a page of a console at console.example.org, or of one origin
@@ -83,15 +83,17 @@ func TestPagesHeaders(t *testing.T) {
 	}
 }
 
+// inline is what the policy forbids in a page.
+var inline = regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(?:\s[^>]*)?>[^<]|="\s*javascript:`)
+
 // What the policy forbids would fail silently in a browser, so no page may
 // hold it; and every asset that a page names must be served.
 func TestPagesMarkup(t *testing.T) {
 	server := httptest.NewServer(bridge.Handler())
 	defer server.Close()
-	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(?:\s[^>]*)?>[^<]|javascript:`)
 	asset := regexp.MustCompile(`(?:href|src)="(/hux/bridge/[^"]+)"`)
 	for _, page := range allPages {
-		html := text(t, write(t, "https://hux.example.org", 200, page, bridge.Facts{}))
+		html := text(t, write(t, "https://hux.example.org", 200, page, bridge.Facts{Contract: whole(t).Page("overview", "")}))
 		if m := inline.FindString(html); m != "" {
 			t.Errorf("%s: inline %q", page, m)
 		}

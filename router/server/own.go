@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/gorilla/mux"
+
 	"bstein.dev/hux/bridge"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -102,6 +104,20 @@ func (s *Server) page(name bridge.Page) handler {
 		s.pages.Write(w, r, http.StatusOK, name, bridge.Facts{})
 		return nil
 	}
+}
+
+// contractPage shows the contract, at the overview unless the path says where.
+func (s *Server) contractPage(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {
+	at := mux.Vars(r)["at"]
+	if at == "" {
+		at = "overview"
+	}
+	page := s.contract.Page(at, r.URL.Query().Get("q"))
+	if page == nil {
+		return nothing()
+	}
+	s.pages.Write(w, r, http.StatusOK, bridge.Contract, bridge.Facts{Contract: page})
+	return nil
 }
 
 // clearPage is the page that identity asks for to clear the chat host.

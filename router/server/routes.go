@@ -57,6 +57,8 @@ func (s *Server) pagesMap() []route {
 		{"GET", "/hux/api/ui/sign-out", public, s.page(bridge.SignOut)},
 		{"GET", "/hux/api/ui/signed-out", public, s.signedOutPage},
 		{"GET", "/hux/api/ui/status", operator, s.page(bridge.Status)},
+		{"GET", "/hux/api/ui/contract", signedIn, s.contractPage},
+		{"GET", "/hux/api/ui/contract/{at}", signedIn, s.contractPage},
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 
 	contract "bstein.dev/hux"
 	"bstein.dev/hux/bridge"
+	"bstein.dev/hux/bridge/reference"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/cards"
@@ -60,6 +61,7 @@ type Server struct {
 	db        *store.DB
 	stores    *store.Pool
 	cards     []api.Route
+	contract  *reference.Contract
 	identity  *identity.Service
 	tenants   *tenant.Service
 	proxy     *proxy.Proxy
@@ -108,7 +110,7 @@ func New(c *config.Config, o Options) (*Server, error) {
 	if s.db, err = store.Open(filepath.Join(c.Data, "router.db"), 0); err != nil {
 		return nil, err
 	}
-	if err := s.join(); err != nil {
+	if err := s.join(registry); err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
 	s.mapSites(o.Local)
@@ -116,7 +118,7 @@ func New(c *config.Config, o Options) (*Server, error) {
 }
 
 // join builds the parts from the configuration; each gets just what it needs.
-func (s *Server) join() (err error) {
+func (s *Server) join(registry []hux.Flag) (err error) {
 	c := s.config
 	s.identity, err = identity.New(identity.Options{
 		DB: s.db, Key: c.Key,
@@ -157,14 +159,12 @@ func (s *Server) join() (err error) {
 	if s.pages, err = bridge.NewPages(pages); err != nil {
 		return fmt.Errorf("pages: %w", err)
 	}
-	if err := s.deal(); err != nil {
-		return err
-	}
-	return nil
+	return s.deal(registry)
 }
 
-// deal makes the cards and gathers their routes.
-func (s *Server) deal() error {
+// deal makes the cards and gathers their routes, and the contract that they are
+// of.
+func (s *Server) deal(registry []hux.Flag) error {
 	c := s.config
 	schemas, err := schema.Load(contract.Schemas)
 	if err != nil {
@@ -182,6 +182,12 @@ func (s *Server) deal() error {
 		Log: event.NewLog(c.StreamsPerUser), Door: api.NewDoor(schemas), Keys: record.NewKeys(derive(c.Key, "idempotency")),
 		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags,
 	}))
+	if err != nil {
+		return err
+	}
+	s.contract, err = reference.New(reference.Sources{
+		Schemas: schemas, Examples: contract.Examples, Registry: registry, Flags: s.flags, Machines: cards.Machines(), Routes: s.cards,
+	})
 	return err
 }
 

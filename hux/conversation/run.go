@@ -12,6 +12,8 @@ import (
 const (
 	runsBucket     = "runs"     // hash of run id → conversation id, and endMark once it has its receipt
 	messagesBucket = "messages" // hash of message id → conversation id
+	activeBucket   = "active"   // conversation id → id of the run that started last and has not finished
+	turnsBucket    = "turns"    // hash of turn id → run id
 	endMark        = " ended"
 )
 
@@ -20,6 +22,47 @@ const (
 // that has ended for good is run_ended.
 func (s *Service) Runs(tx *store.Tx, conversationID, runID string) error {
 	return s.claim(tx, runsBucket, conversationID, runID, "This run belongs to another conversation.")
+}
+
+// StartRun notes that a run is under way in its conversation.
+func (s *Service) StartRun(tx *store.Tx, conversationID, runID string) error {
+	return tx.Put(activeBucket, conversationID, []byte(runID))
+}
+
+// FinishRun notes that a run is no longer under way.
+func (s *Service) FinishRun(tx *store.Tx, conversationID, runID string) error {
+	if s.ActiveRun(tx, conversationID) != runID {
+		return nil
+	}
+	return tx.Delete(activeBucket, conversationID)
+}
+
+// ActiveRun is the run that is under way in a conversation, or "".
+func (s *Service) ActiveRun(tx *store.Tx, conversationID string) string {
+	return string(tx.Get(activeBucket, conversationID))
+}
+
+// Active lists the conversations in which a run is under way.
+func (s *Service) Active(tx *store.Tx) (ids []string) {
+	for _, e := range tx.List(activeBucket, "") {
+		ids = append(ids, e.Key)
+	}
+	return ids
+}
+
+// RunOfTurn is the run that the gateway's turn is: the one that is under way in
+// the conversation when the turn is first heard of, since a page names a run
+// otherwise than a hook does; else the turn names the run.
+func (s *Service) RunOfTurn(tx *store.Tx, conversationID, turnID string) (string, error) {
+	key := s.keys.Short(turnsBucket, conversationID, turnID)
+	if run := tx.Get(turnsBucket, key); run != nil {
+		return string(run), nil
+	}
+	run := s.ActiveRun(tx, conversationID)
+	if run == "" {
+		run = turnID
+	}
+	return run, tx.Put(turnsBucket, key, []byte(run))
 }
 
 // EndRun ends a run for good: nothing of it is taken any more.

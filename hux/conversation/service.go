@@ -156,10 +156,13 @@ type Create struct {
 	ProjectID   *string  `json:"project_id"`
 	Tags        []string `json:"tags"`
 	Pinned      bool     `json:"pinned"`
-	ExternalRef *struct {
-		System string `json:"system"`
-		ID     string `json:"id"`
-	} `json:"external_ref"`
+	ExternalRef *Ref     `json:"external_ref"`
+}
+
+// Ref is a session of another system.
+type Ref struct {
+	System string `json:"system"` // hermes_session, webui or telegram
+	ID     string `json:"id"`
 }
 
 // create makes a conversation; with an external reference it gives the one
@@ -181,45 +184,50 @@ func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call)
 		in.Title = "New conversation"
 	}
 	in.Title = nameOf(in.Title)
-	ref := ""
-	if in.ExternalRef != nil {
-		ref = s.keys.Hash("external_ref", in.ExternalRef.System, in.ExternalRef.ID)
-	}
 	return s.records.Write(w, r, call, key, func(tx *store.Tx) (*Conversation, int, []*event.Event, error) {
-		if ref != "" {
-			if id := tx.Get(refsBucket, ref); id != nil {
-				c, err := s.records.Load(tx, call, string(id))
-				return c, http.StatusOK, nil, err
-			}
-		}
-		if call.User == "" {
-			return nil, 0, nil, hux.Errorf(hux.HumanRequired, "This slot has several members: one of them must open the conversation.")
-		}
-		if err := knownProject(tx, in.ProjectID); err != nil {
-			return nil, 0, nil, err
-		}
-		c, err := s.records.Create(tx, call, call.User, func(m hux.Meta) *Conversation {
-			c := &Conversation{
-				Meta: m, Title: in.Title, ProjectID: in.ProjectID, Tags: append([]string{}, in.Tags...), Pinned: in.Pinned,
-				State: Active, Branch: Branch{RootID: m.ID}, Mode: Mode{Mode: "thoughtful"},
-				Memory: Memory{Read: true, Write: true}, ExternalRefs: []ExternalRef{}, LastActivityAt: m.CreatedAt,
-			}
-			if ref != "" {
-				c.ExternalRefs = append(c.ExternalRefs, ExternalRef{in.ExternalRef.System, ref})
-			}
-			return c
-		})
-		if err != nil {
-			return nil, 0, nil, err
-		}
-		if ref != "" {
-			if err := tx.Put(refsBucket, ref, []byte(c.ID)); err != nil {
-				return nil, 0, nil, err
-			}
-		}
-		return c, http.StatusCreated, nil, nil
+		c, status, err := s.open(tx, call, in)
+		return c, status, nil, err
 	})
 }
+
+// Open gives the conversation that another system's session has, and makes one
+// where it has none yet.
+func (s *Service) Open(tx *store.Tx, call *api.Call, ref Ref) (*Conversation, error) {
+	c, _, err := s.open(tx, call, Create{Title: "New conversation", ExternalRef: &ref})
+	return c, err
+}
+
+func (s *Service) open(tx *store.Tx, call *api.Call, in Create) (c *Conversation, status int, err error) {
+	if in.ExternalRef != nil {
+		if id := tx.Get(refsBucket, s.refKey(*in.ExternalRef)); id != nil {
+			c, err := s.records.Load(tx, call, string(id))
+			return c, http.StatusOK, err
+		}
+	}
+	if call.User == "" {
+		return nil, 0, hux.Errorf(hux.HumanRequired, "This slot has several members: one of them must open the conversation.")
+	}
+	if err := knownProject(tx, in.ProjectID); err != nil {
+		return nil, 0, err
+	}
+	c, err = s.records.Create(tx, call, call.User, func(m hux.Meta) *Conversation {
+		c := &Conversation{
+			Meta: m, Title: in.Title, ProjectID: in.ProjectID, Tags: append([]string{}, in.Tags...), Pinned: in.Pinned,
+			State: Active, Branch: Branch{RootID: m.ID}, Mode: Mode{Mode: "thoughtful"},
+			Memory: Memory{Read: true, Write: true}, ExternalRefs: []ExternalRef{}, LastActivityAt: m.CreatedAt,
+		}
+		if in.ExternalRef != nil {
+			c.ExternalRefs = append(c.ExternalRefs, ExternalRef{in.ExternalRef.System, s.refKey(*in.ExternalRef)})
+		}
+		return c
+	})
+	if err != nil || in.ExternalRef == nil {
+		return c, http.StatusCreated, err
+	}
+	return c, http.StatusCreated, tx.Put(refsBucket, s.refKey(*in.ExternalRef), []byte(c.ID))
+}
+
+func (s *Service) refKey(r Ref) string { return s.keys.Hash("external_ref", r.System, r.ID) }
 
 // nameOf is a name as it is kept: in NFC, without secrets, and of no more
 // characters than a name may have, which a mask could bring it to.

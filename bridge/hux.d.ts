@@ -222,6 +222,19 @@ export namespace defs {
   /** project_only: its conversations read no memory but its own. */
   export type ProjectMemory = 'shared' | 'project_only';
 
+  /** A conversation among those that it comes from or that come from it. fork_seq is the last of its parent's events that it shares. */
+  export interface LineageNode {
+    id: defs.ConversationId;
+    parent_id: defs.ConversationId | null;
+    fork_seq: defs.Seq | null;
+    depth: number;
+    /** Empty once the conversation is forgotten. */
+    title: string;
+    state: 'active' | 'archived' | 'forgotten';
+  }
+
+  export type SearchField = 'project.title' | 'project.description' | 'conversation.title' | 'artifact.title' | 'artifact.text' | 'tags';
+
   export type ArtifactType = 'document' | 'code' | 'data' | 'image' | 'audio' | 'transcript';
 
   /** Which versions of other artifacts it was made from. Never leads back to itself. */
@@ -351,9 +364,112 @@ export namespace defs {
     citation_ids: defs.CitationId[];
   }[];
 
+  export type FlagName = string;
+
+  /** What a person can do about a notice. switch_to_private is for what follows: what was answered before stays unless it is forgotten. */
+  export type PrivacyControl = 'forget_this_conversation' | 'switch_to_private' | 'disable_memory_here' | 'dismiss';
+
+  export type PrivacyControls = defs.PrivacyControl[];
+
+  /** Names the words of a notice in the policy. */
+  export type NoticeTextId = string;
+
+  /** What a tenant's records are kept in, as forgetting and the audit count them. */
+  export type StoreName = 'events' | 'memory' | 'artifacts' | 'versions' | 'blobs' | 'citations' | 'notices' | 'search_entries' | 'idempotency_rows';
+
+  /** A rule of retention, such as sensitive_topics. */
+  export type RetentionRule = string;
+
+  /** A moment that a surface reports, such as run_started. */
+  export type SuggestionContext = string;
+
   export type Seq = number;
 
   export type Count = number;
+}
+
+/** hux.approval.create.v1. An agent asks a person about a tool call. What is shown and offered, the router makes of the arguments. Names the conversation and run, or the gateway's session and turn. */
+export interface ApprovalCreate {
+  conversation_id?: defs.ConversationId;
+  run_id?: defs.ForeignId;
+  session?: defs.SessionRef;
+  turn_id?: defs.ForeignId;
+  surface_hint?: defs.Surface | null;
+  expires_in_ms?: defs.ApprovalExpiresInMs;
+  request: {
+    tool: defs.ToolName;
+    args: defs.ToolArgs;
+    target?: defs.ToolTarget | null;
+    summary?: defs.Summary;
+    evidence: {
+      kind: 'tool_call';
+      id: defs.ForeignId;
+      /** SHA-256 of the canonical JSON (RFC 8785) of {tool, args, target}. */
+      hash: defs.Digest;
+      owner?: 'gateway';
+    }[];
+  };
+}
+
+/** hux.approval.decide.v1. What a person chose, and for which request: the hash is that of the evidence they saw. */
+export interface ApprovalDecide {
+  choice: defs.Choice;
+  reason?: string;
+  evidence_hash: defs.Digest;
+}
+
+/** hux.approval.v1. A tool call that waits for a person, and what the person decided. It is decided once. */
+export interface Approval {
+  schema: 'hux.approval.v1';
+  id: defs.ApprovalId;
+  owner: defs.UserId;
+  revision: number;
+  conversation_id: defs.ConversationId;
+  run_id: defs.ForeignId;
+  surface_hint: defs.Surface | null;
+  /** Exactly what a person sees and decides about. */
+  request: {
+    capability: defs.Capability;
+    /** All that it covers, capability among them; that alone where this is absent. */
+    capabilities?: defs.Capabilities;
+    tool: defs.ToolName;
+    target?: defs.ToolTarget | null;
+    summary: defs.Summary;
+    /** The arguments with the secrets in them masked. */
+    args_redacted: defs.ToolArgs;
+    evidence: {
+      kind: 'tool_call';
+      id: defs.ForeignId;
+      /** SHA-256 of the canonical JSON (RFC 8785) of {tool, args, target}. */
+      hash: defs.Digest;
+      owner: 'gateway';
+    }[];
+    choices: defs.Choice[];
+    /** What session and always would grant. */
+    grant_match: defs.GrantMatch;
+  };
+  expires_at: defs.Timestamp;
+  status: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
+  decision: {
+    choice: defs.Choice;
+    reason?: string;
+    actor: defs.Actor;
+    at: defs.Timestamp;
+    surface: defs.Surface;
+    grant_id: defs.GrantId | null;
+  } | null;
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.cancel.v1. How far the stop of a run is: stopping until there is a receipt, then the receipt's outcome. */
+export interface Cancel {
+  schema: 'hux.cancel.v1';
+  state: 'stopping' | 'stopped' | 'completed_before_stop' | 'partially_stopped' | 'failed_to_stop' | 'unknown';
+  receipt_id: defs.ReceiptId | null;
+  /** When the receipt is written at the latest. */
+  deadline_at: defs.Timestamp;
 }
 
 /** hux.capabilities.v1. What this router can do, for the one who asks. */
@@ -373,6 +489,45 @@ export interface Capabilities {
   limits: Record<string, defs.Count>;
   features: Record<string, boolean>;
   build: defs.Build;
+}
+
+/** hux.citation.create.v1. All in one commit. Later ones go on with the next ordinal and replace nothing. */
+export interface CitationCreate {
+  citations: {
+    ordinal: defs.Ordinal;
+    passage_id: defs.PassageId;
+    claim_span?: defs.Span;
+    stance?: defs.Stance;
+  }[];
+}
+
+/** hux.citation.v1. One mark of a message, and the passage that it stands for. */
+export interface Citation {
+  schema: 'hux.citation.v1';
+  id: defs.CitationId;
+  owner: defs.UserId;
+  revision: defs.Seq;
+  conversation_id: defs.ConversationId;
+  message_id: defs.ForeignId;
+  ordinal: defs.Ordinal;
+  passage_id: defs.PassageId;
+  /** The number of the source in the message, by first appearance: one source has one number. */
+  source_number: defs.Ordinal;
+  /** The part of the message that the mark is for. */
+  claim_span?: defs.Span;
+  stance?: defs.Stance;
+  /** That of the passage. */
+  state: defs.PassageState;
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.conversation.branch.v1. fork_seq or message_id, one of the two, names the last event that the child shares. Without a title it has its parent's. */
+export interface ConversationBranch {
+  fork_seq?: defs.Seq;
+  message_id?: defs.ForeignId;
+  title?: defs.Name;
 }
 
 /** hux.conversation.create.v1. With an external_ref the conversation that it belongs to is given back, if there is one. */
@@ -438,6 +593,40 @@ export interface Conversation {
   created_at: defs.Timestamp;
   updated_at: defs.Timestamp;
   provenance: defs.Provenance;
+}
+
+/** hux.decision.create.v1. An agent's hook asks what applies to a tool call, before it runs. Names the conversation and run, or the gateway's session and turn. */
+export interface DecisionCreate {
+  conversation_id?: defs.ConversationId;
+  run_id?: defs.ForeignId;
+  session?: defs.SessionRef;
+  turn_id?: defs.ForeignId;
+  tool: defs.ToolName;
+  args: defs.ToolArgs;
+  target?: defs.ToolTarget | null;
+  tool_call_id: defs.ForeignId;
+  summary?: defs.Summary;
+  surface_hint?: defs.Surface | null;
+  /** How long the hook can wait if it has to ask. */
+  expires_in_ms?: defs.ApprovalExpiresInMs;
+}
+
+/** hux.decision.v1. What applies to a tool call: it may run, may not, or waits for an approval. */
+export interface Decision {
+  schema: 'hux.decision.v1';
+  effect: defs.Effect;
+  reason: defs.DecisionReason;
+  /** What the call needs, and what applies to each; the strictest applies to the call. */
+  capabilities: {
+    capability: defs.Capability;
+    effect: defs.Effect;
+    reason: defs.DecisionReason;
+  }[];
+  evidence_hash: defs.Digest;
+  /** The grant that it rests on. */
+  grant_id: defs.GrantId | null;
+  /** The approval to wait on, if effect is ask. */
+  approval_id: defs.ApprovalId | null;
 }
 
 /** hux.error.v1. A problem document (RFC 9457). Some codes carry members of their own besides. */
@@ -507,6 +696,119 @@ export interface Event {
   provenance: defs.Provenance;
 }
 
+/** hux.forget.v1. What was removed, what was kept and why, and what could not be reached. Counts and ids only. */
+export interface Forget {
+  schema: 'hux.forget.v1';
+  conversation_id: defs.ConversationId;
+  owner: defs.UserId;
+  state: 'forgetting' | 'forgotten';
+  /** How many were removed of each. */
+  counts: {
+    events: defs.Count;
+    memory: defs.Count;
+    artifacts: defs.Count;
+    versions: defs.Count;
+    blobs: defs.Count;
+    citations: defs.Count;
+    notices: defs.Count;
+    search_entries: defs.Count;
+    idempotency_rows: defs.Count;
+  };
+  kept: {
+    ref: defs.Id;
+    reason: 'shared_artifact' | 'promoted' | 'audit';
+  }[];
+  /** Conversations that began as this one, and have lost what they had from it. */
+  branches: {
+    id: defs.ConversationId;
+    effect: 'prefix_forgotten';
+  }[];
+  /** What systems outside of hux say of their copies. */
+  external: {
+    system: string;
+    status: 'confirmed' | 'pending' | 'unsupported';
+  }[];
+  completed_at: defs.Timestamp | null;
+  created_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.grant.create.v1. A grant that no approval asked for. */
+export interface GrantCreate {
+  capability: defs.Capability;
+  /** All that it covers, capability among them; that alone where this is absent. */
+  capabilities?: defs.Capabilities;
+  effect: 'allow' | 'deny';
+  duration: 'once' | 'session' | 'always';
+  match: defs.GrantMatch;
+  /** Where it holds; everywhere where it names nothing. */
+  scope?: {
+    conversation_id?: defs.ConversationId;
+    session_id?: defs.ForeignId;
+  };
+  /** At most 365 days with always, 12 hours otherwise; 30 days and 12 hours unless it is said. */
+  expires_in_ms?: number;
+}
+
+/** hux.grant.v1. Lets an agent do, or keeps it from doing, just what a person saw. */
+export interface Grant {
+  schema: 'hux.grant.v1';
+  id: defs.GrantId;
+  owner: defs.UserId;
+  revision: number;
+  capability: defs.Capability;
+  /** All that it covers, capability among them; that alone where this is absent. */
+  capabilities?: defs.Capabilities;
+  effect: 'allow' | 'deny';
+  duration: 'once' | 'session' | 'always';
+  match: defs.GrantMatch;
+  /** Where it holds; everywhere where it names nothing. */
+  scope: {
+    conversation_id?: defs.ConversationId;
+    session_id?: defs.ForeignId;
+  };
+  /** The approval that it was given in, or manual. */
+  origin: {
+    approval_id?: defs.ApprovalId;
+    manual?: boolean;
+  };
+  expires_at: defs.Timestamp;
+  uses: {
+    count: defs.Count;
+    /** Null for any number. */
+    max: number | null;
+  };
+  state: 'active' | 'expired' | 'revoked' | 'spent';
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.ingest.hermes.v1. What a Hermes gateway tells by an outbound webhook. It is signed, may be lost or come twice, and decides nothing. */
+export interface IngestHermes {
+  hook_event_name: string;
+  /** The same when it is sent again. */
+  delivery_id: defs.ForeignId;
+  /** When it was sent; one of more than five minutes ago is refused. */
+  timestamp: string;
+  session_id?: defs.ForeignId | null;
+  tool_name?: defs.ToolName | null;
+  tool_input?: Record<string, unknown> | null;
+  cwd?: string | null;
+  profile?: string | null;
+  /** Facts of the event, such as tool_call_id, turn_id, status and duration_ms. */
+  extra?: Record<string, unknown> | null;
+}
+
+/** hux.lineage.v1. Where a conversation comes from and what comes from it: its ancestors from the root to the parent, itself, and its branches. */
+export interface Lineage {
+  schema: 'hux.lineage.v1';
+  root: defs.LineageNode;
+  ancestors: defs.LineageNode[];
+  self: defs.LineageNode;
+  children: defs.LineageNode[];
+}
+
 /** hux.manifest.v1. What the contract consists of, so that a consumer can tell whether its copy is the same. */
 export interface Manifest {
   schema: 'hux.manifest.v1';
@@ -532,4 +834,497 @@ export interface Manifest {
     in_switchyard: boolean;
   }[];
   generated_at: defs.Timestamp;
+}
+
+/** hux.memory.create.v1. An agent's proposal waits for a person wherever approval_mode must be ask, whatever it says. corrects names the entry that a correction is to replace. */
+export interface MemoryCreate {
+  content: defs.MemoryContent;
+  topics: defs.MemoryTopics;
+  scope: defs.MemoryScope;
+  approval_mode?: defs.MemoryApproval;
+  sensitivity: defs.Sensitivity;
+  redaction?: defs.RedactionRequest;
+  retention: defs.MemoryRetention;
+  source: defs.MemorySource;
+  corrects?: defs.MemoryId;
+}
+
+/** hux.memory.edit.v1. A person's correction, which takes the entry's place at once. What it leaves out is as in the entry. */
+export interface MemoryEdit {
+  content: defs.MemoryContent;
+  topics?: defs.MemoryTopics;
+  scope?: defs.MemoryScope;
+  sensitivity?: defs.Sensitivity;
+  redaction?: defs.RedactionRequest;
+  retention?: defs.MemoryRetention;
+}
+
+/** hux.memory.import.v1. Entries from another memory, all of them or none. evidence says where they come from. */
+export interface MemoryImport {
+  evidence: defs.Evidence;
+  items: {
+    content: defs.MemoryContent;
+    topics: defs.MemoryTopics;
+    scope: defs.MemoryScope;
+    sensitivity: defs.Sensitivity;
+    redaction?: defs.RedactionRequest;
+    retention: defs.MemoryRetention;
+  }[];
+}
+
+/** hux.memory.v1. One entry of the ledger of what the assistant remembers. What it says is never changed; a correction is another entry that takes its place. */
+export interface Memory {
+  schema: 'hux.memory.v1';
+  id: defs.MemoryId;
+  owner: defs.UserId;
+  revision: number;
+  /** null once it is rejected or forgotten. */
+  content: defs.MemoryContent | null;
+  topics: defs.MemoryTopics;
+  scope: defs.MemoryScope;
+  state: 'proposed' | 'active' | 'rejected' | 'expired' | 'forgotten';
+  approval_mode: defs.MemoryApproval;
+  sensitivity: defs.Sensitivity;
+  redaction: defs.Redaction;
+  retention: defs.MemoryRetention;
+  /** Whether it may be given to the assistant; only an active entry is. */
+  retrieval: {
+    enabled: boolean;
+    changed_at: defs.Timestamp;
+  };
+  source: defs.MemorySource;
+  /** The entry whose place it takes. */
+  corrects: defs.MemoryId | null;
+  /** The entry that took its place. */
+  superseded_by: defs.MemoryId | null;
+  /** Its moves, oldest first. They have nothing of the content, not even a hash. */
+  transitions: {
+    from: 'proposed' | 'active' | 'expired';
+    to: 'active' | 'rejected' | 'expired' | 'forgotten';
+    at: defs.Timestamp;
+    actor: defs.Actor;
+    reason_code: string;
+  }[];
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.memory_export.v1. All of a person's entries, in any state and oldest first: each a hux.memory.v1, or what its redaction level leaves of one outside its tenant. */
+export interface MemoryExport {
+  schema: 'hux.memory_export.v1';
+  exported_at: defs.Timestamp;
+  items: {
+    schema: 'hux.memory.v1';
+    id: defs.MemoryId;
+    redaction: defs.Redaction;
+    created_at: defs.Timestamp;
+  }[];
+}
+
+/** hux.mode.put.v1. Puts a conversation into a mode, with the mode's own route or a pinned one. */
+export interface ModePut {
+  mode: defs.Mode;
+  /** An exact route of the catalogue; null for the mode's own. */
+  route?: string | null;
+}
+
+/** hux.mode.v1. A way of working that a person picks; which model serves it is not theirs to know. */
+export interface Mode {
+  schema: 'hux.mode.v1';
+  mode: defs.Mode;
+  label: defs.Name;
+  description: string;
+  constraints: {
+    locality: 'any' | 'local_only';
+    memory: 'on' | 'off';
+    web: 'on' | 'off';
+    /** Nothing of it outlasts the session. */
+    ephemeral: boolean;
+    /** Whether any route may be pinned; a local one may always. */
+    overridable: boolean;
+  };
+  default_route: defs.RequestedRoute;
+  /** What a route that may be pinned looks like, as a regular expression. */
+  pin_pattern: string;
+}
+
+/** hux.passage.create.v1. The words are looked for in the source; what is not there is refused. A position chooses the place nearest to it. */
+export interface PassageCreate {
+  source_id: defs.SourceId;
+  /** The version that the words were read in; the last one unless it is said. */
+  source_version?: defs.Seq;
+  selector: defs.Selector;
+}
+
+/** hux.passage.v1. Words of a source, found there when the passage was added. */
+export interface Passage {
+  schema: 'hux.passage.v1';
+  id: defs.PassageId;
+  owner: defs.UserId;
+  revision: defs.Seq;
+  source_id: defs.SourceId;
+  source_version: defs.Seq;
+  /** Of the source's content that has the words. */
+  content_hash: defs.Digest;
+  selector: defs.Selector;
+  /** The quote's words. Empty once they were taken out. */
+  text: string;
+  /** exact: letter by letter. normalized: after NFC, and with each run of white space taken for one space. */
+  match: 'exact' | 'normalized';
+  state: defs.PassageState;
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.policy.put.v1. Replaces the policy of the scope that the query names. Budgets that go on keep what is spent of them. */
+export interface PolicyPut {
+  level: defs.AutonomyLevel;
+  /** When autonomous falls back to ask_first; null for never. */
+  level_expires_at?: defs.Timestamp | null;
+  budgets?: {
+    kind: 'tool_calls' | 'network_calls' | 'seconds';
+    limit: defs.Count;
+    window: 'run' | 'day';
+  }[];
+}
+
+/** hux.policy.v1. How much an agent may do without asking, for a user, a project or a conversation. */
+export interface Policy {
+  schema: 'hux.policy.v1';
+  id: defs.PolicyId;
+  /** Absent where a project's members share the policy. */
+  owner?: defs.UserId;
+  /** 0 for the policy that applies while nobody has set one; its id is all zeros. */
+  revision: number;
+  scope: defs.PolicyScope;
+  level: defs.AutonomyLevel;
+  /** When autonomous falls back to ask_first; null for never. */
+  level_expires_at: defs.Timestamp | null;
+  /** Once one is spent, what would be allowed is asked; reading is not. */
+  budgets: {
+    kind: 'tool_calls' | 'network_calls' | 'seconds';
+    limit: defs.Count;
+    window: 'run' | 'day';
+    spent: defs.Count;
+    /** Null for a run's budget, which ends with the run. */
+    resets_at: defs.Timestamp | null;
+  }[];
+  /** What applies now where no grant does. */
+  effective: {
+    read: defs.Decided;
+    write: defs.Decided;
+    execute: defs.Decided;
+    message: defs.Decided;
+    memory_write: defs.Decided;
+    network: defs.Decided;
+    deploy: defs.Decided;
+  };
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.privacy_notice.create.v1. With topic and conversation_id a notice is shown, and resolved at once if chosen is there; with notice_id the one that was shown is resolved. Only a person chooses. */
+export interface PrivacyNoticeCreate {
+  topic?: defs.Topic;
+  conversation_id?: defs.ConversationId;
+  notice_id?: defs.NoticeId;
+  chosen?: defs.PrivacyControl;
+}
+
+/** hux.privacy_notice.v1. That a person was told what a topic means in a conversation, and what they chose to do about it. */
+export interface PrivacyNotice {
+  schema: 'hux.privacy_notice.v1';
+  id: defs.NoticeId;
+  owner: defs.UserId;
+  revision: defs.Seq;
+  topic: defs.Topic;
+  conversation_id: defs.ConversationId;
+  shown_at: defs.Timestamp;
+  controls_offered: defs.PrivacyControls;
+  chosen: defs.PrivacyControl | null;
+  chosen_at: defs.Timestamp | null;
+  /** What came of it: the conversation that was forgotten, that remembers nothing any more, or that was opened in Private. */
+  effect_ref: defs.Id | null;
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.privacy_policy.v1. What is never written, what is kept short and apart, how long each store keeps what it has, and what a person can do about it. */
+export interface PrivacyPolicy {
+  schema: 'hux.privacy_policy.v1';
+  version: defs.Seq;
+  topics: {
+    topic: defs.Topic;
+    class: 'never_write' | 'sensitive' | 'normal';
+    /** How far what is written may be read. */
+    scope: 'conversation' | 'project' | 'user';
+    share_across_surfaces: boolean;
+    /** After which it is gone; null for until it is forgotten, 0 for what is never written. */
+    max_age_days: number | null;
+    /** Which of the notices is shown when it comes up. */
+    notice_id: defs.NoticeTextId | null;
+  }[];
+  /** For each store the rules that the daily audit checks. */
+  retention: {
+    store: defs.StoreName;
+    rule: defs.RetentionRule;
+    /** null for until it is forgotten. */
+    max_age_days: number | null;
+  }[];
+  /** All four. */
+  controls: defs.PrivacyControls;
+  /** The words of the notices. */
+  notices: {
+    id: defs.NoticeTextId;
+    title: defs.Name;
+    body: string;
+  }[];
+}
+
+/** hux.project.create.v1. instructions_ref names an artifact whose promoted version says how the assistant is to work in the project. */
+export interface ProjectCreate {
+  title: defs.Name;
+  description?: defs.Description;
+  tags?: defs.Tags;
+  pinned?: boolean;
+  memory_scope?: defs.ProjectMemory;
+  default_mode?: defs.Mode;
+  instructions_ref?: defs.ArtifactId;
+}
+
+/** hux.project.patch.v1. A merge patch (RFC 7396); null takes a member away where there need be none. */
+export interface ProjectPatch {
+  title?: defs.Name;
+  description?: defs.Description | null;
+  state?: 'active' | 'archived';
+  tags?: defs.Tags;
+  pinned?: boolean;
+  memory_scope?: defs.ProjectMemory;
+  default_mode?: defs.Mode | null;
+  instructions_ref?: defs.ArtifactId | null;
+}
+
+/** hux.project.v1. Conversations and artifacts that belong together. It is its tenant's, and has no owner. */
+export interface Project {
+  schema: 'hux.project.v1';
+  id: defs.ProjectId;
+  revision: number;
+  title: defs.Name;
+  description?: defs.Description;
+  state: 'active' | 'archived';
+  tags?: defs.Tags;
+  pinned?: boolean;
+  memory_scope?: defs.ProjectMemory;
+  default_mode?: defs.Mode;
+  instructions_ref?: defs.ArtifactId;
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.receipt.create.v1. An agent's hook tells how a cancelled run ended. Names the conversation and run, or the gateway's session and turn. */
+export interface ReceiptCreate {
+  kind: 'cancellation';
+  conversation_id?: defs.ConversationId;
+  run_id?: defs.ForeignId;
+  session?: defs.SessionRef;
+  turn_id?: defs.ForeignId;
+  outcome: defs.ReceiptOutcome;
+  side_effects: defs.SideEffects;
+  /** partial where not all that the run did could be observed. */
+  coverage: 'full' | 'partial';
+}
+
+/** hux.receipt.v1. What a cancelled run had done when it ended. A stop is done once this exists. */
+export interface Receipt {
+  schema: 'hux.receipt.v1';
+  id: defs.ReceiptId;
+  owner: defs.UserId;
+  kind: 'cancellation';
+  conversation_id: defs.ConversationId;
+  run_id: defs.ForeignId;
+  requested_at: defs.Timestamp;
+  requested_by: defs.Actor;
+  outcome: defs.ReceiptOutcome;
+  side_effects: defs.SideEffects;
+  /** partial where not all that the run did could be observed. */
+  coverage: 'full' | 'partial';
+  completed_at: defs.Timestamp;
+  created_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.research_notebook.create.v1. */
+export interface ResearchNotebookCreate {
+  title: defs.Name;
+  project_id?: defs.ProjectId | null;
+  question?: defs.ResearchQuestion | null;
+  source_ids?: defs.SourceIds;
+  passage_ids?: defs.PassageIds;
+  notes?: defs.ResearchNotes;
+}
+
+/** hux.research_notebook.patch.v1. A merge patch (RFC 7396): a list takes the place of the one before. */
+export interface ResearchNotebookPatch {
+  title?: defs.Name;
+  project_id?: defs.ProjectId | null;
+  question?: defs.ResearchQuestion | null;
+  source_ids?: defs.SourceIds;
+  passage_ids?: defs.PassageIds;
+  notes?: defs.ResearchNotes;
+  state?: 'active' | 'archived';
+}
+
+/** hux.research_notebook.v1. A question, what was found on it, and what somebody makes of that. */
+export interface ResearchNotebook {
+  schema: 'hux.research_notebook.v1';
+  id: defs.NotebookId;
+  owner: defs.UserId;
+  revision: defs.Seq;
+  title: defs.Name;
+  project_id?: defs.ProjectId | null;
+  question?: defs.ResearchQuestion | null;
+  source_ids: defs.SourceIds;
+  passage_ids: defs.PassageIds;
+  notes: defs.ResearchNotes;
+  state: 'active' | 'archived';
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.retention_audit.v1. Proof that the rules of retention were run over a period. Counts and the names of rules only, so that forgetting never breaks the chain. */
+export interface RetentionAudit {
+  schema: 'hux.retention_audit.v1';
+  id: defs.AuditId;
+  seq: defs.Seq;
+  /** From the end of the audit before on. */
+  period: {
+    from: defs.Timestamp;
+    to: defs.Timestamp;
+  };
+  policy_version: defs.Seq;
+  rules: {
+    rule: defs.RetentionRule;
+    store: defs.StoreName;
+    checked: defs.Count;
+    overdue_found: defs.Count;
+    removed: defs.Count;
+    /** Overdue, and still there. */
+    remaining: defs.Count;
+  }[];
+  /** pass: nothing overdue remains. partial: some of it does. fail: all of it does. */
+  result: 'pass' | 'fail' | 'partial';
+  started_at: defs.Timestamp;
+  finished_at: defs.Timestamp;
+  /** The hash of the audit before; null for the first. */
+  prev_hash: defs.Digest | null;
+  /** SHA-256 of the record in the form of RFC 8785, without this member. */
+  hash: defs.Digest;
+  created_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.search.v1. A page of what was found, and where was looked. */
+export interface Search {
+  schema: 'hux.search.v1';
+  items: {
+    type: 'project' | 'conversation' | 'artifact';
+    id: defs.Id;
+    title: defs.Name;
+    field: defs.SearchField;
+    /** Plain text around what was found. */
+    snippet: string;
+    project_id: defs.ProjectId | null;
+  }[];
+  /** Where the next page begins; null at the end. */
+  next: string | null;
+  indexed: defs.SearchField[];
+  /** What somebody may look for here in vain. */
+  not_indexed: string[];
+}
+
+/** hux.source.create.v1. With a snapshot, whose content is hashed and searched for passages, it is ready at once; else it is pending until it has been read. */
+export interface SourceCreate {
+  conversation_id?: defs.ConversationId | null;
+  kind: 'web' | 'file' | 'artifact' | 'message';
+  title: defs.Name;
+  locator: defs.Locator;
+  snapshot?: defs.ArtifactVersionRef | null;
+  media_type?: defs.MediaType | null;
+  published_at?: defs.Timestamp | null;
+  author?: defs.Name | null;
+  sensitivity?: defs.Sensitivity;
+  redaction?: defs.RedactionRequest;
+}
+
+/** hux.source.v1. Something that an answer may cite, as it was when it was last read. Reading it again gives it the next version. */
+export interface Source {
+  schema: 'hux.source.v1';
+  id: defs.SourceId;
+  owner: defs.UserId;
+  revision: defs.Seq;
+  /** The conversation that it was found in, whose log says so; null where a person added it outside of any. */
+  conversation_id: defs.ConversationId | null;
+  kind: 'web' | 'file' | 'artifact' | 'message';
+  title: defs.Name;
+  locator: defs.Locator;
+  status: 'pending' | 'ready' | 'failed' | 'gone';
+  /** How many times it was read; 1 while it is pending for the first time. */
+  version: defs.Seq;
+  content_hash: defs.Digest | null;
+  /** What was read, kept as a version of an artifact. */
+  snapshot: defs.ArtifactVersionRef | null;
+  retrieved_at: defs.Timestamp | null;
+  media_type: defs.MediaType | null;
+  published_at?: defs.Timestamp | null;
+  author?: defs.Name | null;
+  sensitivity: defs.Sensitivity;
+  redaction: defs.Redaction;
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.suggestion.v1. An entry of the catalogue of hints. Its id stays, so that who has stopped one never sees it again. */
+export interface Suggestion {
+  schema: 'hux.suggestion.v1';
+  id: defs.SuggestionId;
+  title: defs.Name;
+  body: string;
+  /** The moments that it is for. */
+  contexts: defs.SuggestionContext[];
+  /** What is offered: to open one of the pages of hux, or to choose a mode. */
+  action: {
+    kind: 'open_page' | 'choose_mode';
+    /** The page's name, or the mode. */
+    target: string;
+  };
+  max_shows: number;
+  /** How long after it was shown it is not offered again. */
+  cooldown_seconds: number;
+  dismissable: boolean;
+  requires_flags?: defs.FlagName[];
+}
+
+/** hux.suggestion_state.v1. What became of a suggestion for one person, on all surfaces. Known by owner and suggestion_id. */
+export interface SuggestionState {
+  schema: 'hux.suggestion_state.v1';
+  suggestion_id: defs.SuggestionId;
+  owner: defs.UserId;
+  revision: defs.Seq;
+  status: 'active' | 'dismissed' | 'never_again' | 'acted' | 'exhausted';
+  shows: number;
+  last_shown_at: defs.Timestamp | null;
+  /** When it came into this status. */
+  changed_at: defs.Timestamp;
+  /** Where that was. */
+  surface: defs.Surface;
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
 }

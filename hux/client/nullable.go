@@ -20,3 +20,9 @@ func (n Nullable[T]) IsZero() bool { return !n.named }
 
 // MarshalJSON is json.Marshaler's.
 func (n Nullable[T]) MarshalJSON() ([]byte, error) { return json.Marshal(n.value) }
+
+// UnmarshalJSON is json.Unmarshaler's.
+func (n *Nullable[T]) UnmarshalJSON(content []byte) error {
+	n.named = true
+	return json.Unmarshal(content, &n.value)
+}

@@ -145,6 +145,43 @@ func TestStreamResets(t *testing.T) {
 	})
 }
 
+// A connection that says nothing is given up after a minute, also before its
+// answer; one that says anything is not.
+func TestStreamWatchesForSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{answers: []answer{
+			func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			},
+			stream(hello("a"), &pings{30}),
+			refuse(429, "rate_limited", true, "Retry-After: 25"),
+			say(204, ""),
+		}}
+		var lost []string
+		o := client.StreamOptions{Lost: func(err error) { lost = append(lost, fmt.Sprint(err)) }}
+		if _, err := client.Collect(w.client(t).Follow(t.Context(), "cnv_1", o)); err != nil || len(lost) != 3 || lost[0] != "the stream fell silent" || lost[1] != "<nil>" {
+			t.Errorf("%v, %q", err, lost)
+		}
+		for i, want := range []time.Duration{time.Minute, 10 * time.Minute, 25 * time.Second} {
+			if took := w.asked[i+1].at.Sub(w.asked[i].at); took < want || took > want+2*time.Second {
+				t.Errorf("connection %d: the next one comes after %v", i, took)
+			}
+		}
+	})
+}
+
+// pings are comments, one every 20 seconds.
+type pings struct{ left int }
+
+func (p *pings) Read(b []byte) (int, error) {
+	if p.left--; p.left < 0 {
+		return 0, io.EOF
+	}
+	<-time.After(20 * time.Second)
+	return copy(b, ": ping\n\n"), nil
+}
+
 // A refusal that waiting does not mend ends a stream, as do a caller that wants
 // no more, its context, and a frame without end; none leaves anything running.
 func TestStreamEnds(t *testing.T) {

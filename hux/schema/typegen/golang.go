@@ -33,13 +33,13 @@ type gopher struct {
 	patch   bool              // in a merge patch, where null and absent differ
 	later   []declaration     // structs that were met inside others
 	used    map[string]bool   // shared structs that something names
-	names   map[string]bool   // of all types
+	names   map[string]*shape // of all types
 	twice   string            // a name that two types have
 }
 
 // golang writes the types of hux/client.
 func golang(all []declaration) ([]byte, error) {
-	g := &gopher{shared: map[string]*shape{}, records: map[string]bool{}, names: map[string]bool{}, used: map[string]bool{}}
+	g := &gopher{shared: map[string]*shape{}, records: map[string]bool{}, names: map[string]*shape{}, used: map[string]bool{}}
 	for _, d := range all {
 		if d.shared {
 			g.shared[d.source] = d.shape
@@ -58,7 +58,7 @@ func golang(all []declaration) ([]byte, error) {
 	g.patch = false
 	for done := 0; done < len(g.used); { // what is shared may name more of it
 		for _, d := range all {
-			if d.shared && g.used[d.source] && !g.names[g.sharedName(d.source)] {
+			if d.shared && g.used[d.source] && g.names[g.free(exported(d.source))] == nil {
 				g.declare(&b, d)
 				done++
 			}
@@ -74,18 +74,37 @@ func golang(all []declaration) ([]byte, error) {
 	return format.Source(content)
 }
 
+// table writes the tests' list of the types by schema.
+func table(all []declaration) []byte {
+	var b bytes.Buffer
+	b.WriteString("// Code generated from schemas/ by make types-generate. DO NOT EDIT.\n\npackage client_test\n\nimport \"bstein.dev/hux/hux/client\"\n\n")
+	b.WriteString("// records makes a record, or a body, of each schema.\nvar records = map[string]func() any{\n")
+	for _, d := range all {
+		if !d.shared {
+			fmt.Fprintf(&b, "\t%q: func() any { return new(client.%s) },\n", d.source, d.name)
+		}
+	}
+	b.WriteString("}\n")
+	content, _ := format.Source(b.Bytes()) // it has one form
+	return content
+}
+
 // declare writes a type, and those inside it below it.
 func (g *gopher) declare(b *bytes.Buffer, d declaration) {
 	name := d.name
 	if d.shared {
-		name = g.sharedName(d.source)
+		name = g.free(exported(d.source))
 	}
 	for i, next := 0, []declaration{{name, d.source, d.shared, d.shape}}; i < len(next); i++ {
 		at := next[i]
-		if g.names[at.name] {
+		switch g.names[at.name] {
+		case nil:
+			g.names[at.name] = at.shape
+		case at.shape: // in a definition that several records name
+			continue
+		default:
 			g.twice = at.name
 		}
-		g.names[at.name] = true
 		doc := at.name + " is a part of " + at.source + "."
 		if i == 0 && !d.shared {
 			doc = at.name + " is " + at.source + "."
@@ -110,12 +129,11 @@ func (g *gopher) declare(b *bytes.Buffer, d declaration) {
 	}
 }
 
-// sharedName is what a shared struct is called, where a record has the name
-// that it would have.
-func (g *gopher) sharedName(def string) string {
-	name := exported(def)
+// free is the name of a struct that is shared or within another, where a record
+// may have the name that it would have.
+func (g *gopher) free(name string) string {
 	if g.records[name] {
-		return "Shared" + name
+		return name + "Part"
 	}
 	return name
 }
@@ -167,6 +185,7 @@ func (g *gopher) plain(s *shape, name, source string) string {
 	case boolean:
 		return "bool"
 	case object:
+		name = g.free(name)
 		g.later = append(g.later, declaration{name, source, false, s})
 		return name
 	case dict:
@@ -183,7 +202,7 @@ func (g *gopher) plain(s *shape, name, source string) string {
 		def := g.shared[s.name]
 		if def == nil || def.kind == object {
 			g.used[s.name] = true
-			return g.sharedName(s.name)
+			return g.free(exported(s.name))
 		}
 		return g.plain(def, exported(s.name), s.name)
 	case union:

@@ -24,11 +24,11 @@ func main() {
 }
 
 func run(check bool) error {
-	files, err := fs.Sub(contract.Schemas, "schemas")
+	schemas, err := fs.Sub(contract.Schemas, "schemas")
 	if err != nil {
 		return err
 	}
-	types, err := load(files)
+	types, err := load(schemas)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,8 @@ func run(check bool) error {
 	if err != nil {
 		return err
 	}
-	for name, content := range map[string][]byte{"hux/client/records.go": inGo, "bridge/hux.d.ts": typescript(types)} {
+	files := map[string][]byte{"hux/client/records.go": inGo, "hux/client/records_test.go": table(types), "bridge/hux.d.ts": typescript(types)}
+	for name, content := range files {
 		if check {
 			if there, err := os.ReadFile(name); err != nil || !bytes.Equal(there, content) {
 				return fmt.Errorf("%s is not what schemas/ say: make types-generate", name)

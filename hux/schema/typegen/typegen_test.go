@@ -10,7 +10,8 @@ const schemas = `{"$defs": {
 	"mode": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
 	"level": {"enum": ["low", "high", null]},
 	"seq": {"type": "integer"},
-	"timestamp": {"type": "string"}
+	"timestamp": {"type": "string"},
+	"notes": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": "string"}}}}
 }}`
 
 // What each form of schema is in TypeScript, and as a member of a Go struct.
@@ -23,8 +24,9 @@ func TestTypes(t *testing.T) {
 		"shared choice": {`{"$ref":"defs.json#/$defs/level"}`, "m?: defs.Level;", "M *string `json:\"m,omitzero\"` // low or high"},
 		"only one":      {`{"const":true}`, "m?: boolean;", "M *bool `json:\"m,omitzero\"`"},
 		"a word":        {`{"$ref":"defs.json#/$defs/timestamp"}`, "m?: defs.Timestamp;", "M *hux.Time `json:\"m,omitzero\"`"},
-		"shared":        {`{"$ref":"defs.json#/$defs/mode"}`, "m?: defs.Mode;", "M *SharedMode `json:\"m,omitzero\"`"},
+		"shared":        {`{"$ref":"defs.json#/$defs/mode"}`, "m?: defs.Mode;", "M *ModePart `json:\"m,omitzero\"`"},
 		"list":          {`{"type":"array","items":{"type":["number","null"]}}`, "m?: (number | null)[];", "M []*float64 `json:\"m,omitzero\"`"},
+		"shared list":   {`{"$ref":"defs.json#/$defs/notes"}`, "m?: defs.Notes;", "M []Note `json:\"m,omitzero\"`"},
 		"dict":          {`{"type":"object","additionalProperties":{"type":"boolean"}}`, "m?: Record<string, boolean>;", "M map[string]bool `json:\"m,omitzero\"`"},
 		"free":          {`{"type":"object"}`, "m?: Record<string, unknown>;", "M map[string]any `json:\"m,omitzero\"`"},
 		"anything":      {`true`, "m?: unknown;", "M json.RawMessage `json:\"m,omitzero\"`"},
@@ -65,14 +67,29 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// Two structs of one name are an error, not a file that does not compile.
-func TestNamesAreUnique(t *testing.T) {
-	object := `{"type": "object", "properties": {"m": {"type": "object", "properties": {"x": {"type": "string"}}}}}`
-	all, err := load(fstest.MapFS{"hux.mode.v1.json": {Data: []byte(object)}, "hux.mode.m.v1.json": {Data: []byte(object)}})
+// A struct within a shared definition is declared once.
+func TestSharedOnce(t *testing.T) {
+	record := []byte(`{"type": "object", "properties": {"m": {"$ref": "defs.json#/$defs/notes"}}}`)
+	all, err := load(fstest.MapFS{"defs.json": {Data: []byte(schemas)}, "hux.a.v1.json": {Data: record}, "hux.b.v1.json": {Data: record}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := golang(all); err == nil || !strings.Contains(err.Error(), "ModeM") {
+	code, err := golang(all)
+	if err != nil || strings.Count(string(code), "type Note struct") != 1 {
+		t.Errorf("%v\n%s", err, code)
+	}
+}
+
+// Two structs of one name are an error, not a file that does not compile.
+func TestNamesAreUnique(t *testing.T) {
+	object := func(name string) []byte {
+		return []byte(`{"type": "object", "properties": {"` + name + `": {"type": "object", "properties": {"x": {"type": "string"}}}}}`)
+	}
+	all, err := load(fstest.MapFS{"hux.mode.v1.json": {Data: object("a_b")}, "hux.mode.a.v1.json": {Data: object("b")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := golang(all); err == nil || !strings.Contains(err.Error(), "ModeAB") {
 		t.Errorf("%v", err)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"bstein.dev/hux/hux/memory"
 	"bstein.dev/hux/hux/modes"
 	"bstein.dev/hux/hux/onboarding"
+	"bstein.dev/hux/hux/privacy"
 	"bstein.dev/hux/hux/projects"
 	"bstein.dev/hux/hux/research"
 	"bstein.dev/hux/hux/schema"
@@ -45,6 +46,11 @@ type problem struct {
 
 // types are the Go types of the contract's schemas.
 var types = map[string]any{
+	"hux.privacy_policy.v1":           privacy.Policy{},
+	"hux.privacy_notice.v1":           privacy.Notice{},
+	"hux.privacy_notice.create.v1":    privacy.NoticeCreate{},
+	"hux.retention_audit.v1":          privacy.Audit{},
+	"hux.forget.v1":                   privacy.Forget{},
 	"hux.approval.create.v1":          autonomy.ApprovalCreate{},
 	"hux.approval.decide.v1":          autonomy.ApprovalDecide{},
 	"hux.approval.v1":                 autonomy.Approval{},
@@ -259,7 +265,7 @@ func TestOpenAPIDescribesTheRoutes(t *testing.T) {
 		if body := operation.RequestBody; (body != nil) != (rt.Request != "" || rt.Raw) {
 			t.Errorf("%s: has a body is %v", line, body != nil)
 		}
-		if idempotent := operation.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; idempotent != (rt.Method != http.MethodGet) {
+		if idempotent := operation.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; idempotent != (rt.Method != http.MethodGet && !rt.Signed) {
 			t.Errorf("%s: takes an Idempotency-Key is %v", line, idempotent)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,8 +61,9 @@ func OpenAPI(routes []Route, schemas *schema.Set) (json.RawMessage, error) {
 				"content":     object{"application/problem+json": object{"schema": Component("hux.error.v1")}},
 			}},
 			"securitySchemes": object{
-				"bearer":  object{"type": "http", "scheme": "bearer", "description": "A token of the sign-in provider, or an agent's credential."},
-				"session": object{"type": "apiKey", "in": "cookie", "name": "__Host-hux_console", "description": "A browser that signed in; unsafe methods need the site's own Origin."},
+				"bearer":    object{"type": "http", "scheme": "bearer", "description": "A token of the sign-in provider, or an agent's credential."},
+				"signature": object{"type": "apiKey", "in": "header", "name": "X-Hermes-Signature-256", "description": "sha256= and the HMAC-SHA-256 of the body in hex, with the agent's webhook secret."},
+				"session":   object{"type": "apiKey", "in": "cookie", "name": "__Host-hux_console", "description": "A browser that signed in; unsafe methods need the site's own Origin."},
 			},
 		},
 	})
@@ -194,6 +196,9 @@ func (d *describer) operation(rt Route) (object, error) {
 	if rt.Kinds != nil {
 		o["x-hux-actors"] = rt.Kinds
 	}
+	if rt.Signed {
+		o["security"] = []any{object{"signature": []any{}}}
+	}
 	if rt.Request != "" || rt.Raw {
 		body, err := d.body(rt)
 		if err != nil {
@@ -225,7 +230,7 @@ func (d *describer) responses(rt Route) (object, error) {
 	if rt.Request != "" {
 		names = append(names, "HUX-Ignored-Fields")
 	}
-	if rt.writes() {
+	if rt.writes() && !rt.Signed {
 		names = append(names, "Idempotency-Replayed")
 	}
 	if rt.Record != "" && rt.Answer == One {
@@ -288,6 +293,8 @@ func (d *describer) content(rt Route) (object, error) {
 // headers says what each header of an answer is.
 var headers = map[string]string{
 	"ETag":                 "The record and its revision, for If-Match.",
+	"HUX-Audit-Last":       "When the last retention audit finished; left out before the first.",
+	"HUX-Audit-Stale":      "true: the last retention audit is too old, or there is none.",
 	"HUX-Contract":         "The version of the contract.",
 	"HUX-Epoch":            "The run of the conversation's numbers; another one means that they start over.",
 	"HUX-Head-Seq":         "The number of the conversation's last event.",
@@ -371,14 +378,17 @@ func parametersOf(rt Route) ([]any, error) {
 		parameters = append(parameters, object{"name": name, "in": "header", "description": description, "required": required, "schema": s})
 	}
 	header("HUX-Request-Id", "Names the request in the log and in its answer: 1 to 64 visible ASCII characters, or else it gets another name.", false, object{"type": "string"})
-	if rt.writes() {
+	if rt.writes() && !rt.Signed {
 		header("Idempotency-Key", "Makes a retry do nothing twice; agents and workers must send it.", false, object{"type": "string", "pattern": "^[!-~]{1,255}$"})
 		header("HUX-Surface", "Where it happens, if the credential is of several surfaces.", false, Component("surface"))
 		header("HUX-Session", "The session it belongs to, for its provenance.", false, Component("foreign_id"))
 		header("HUX-Run", "The run it belongs to, for its provenance.", false, Component("foreign_id"))
 	}
-	if rt.IfMatch {
+	switch {
+	case rt.IfMatch:
 		header("If-Match", "The ETag of the record that the change was made for.", true, object{"type": "string", "pattern": ifMatch})
+	case slices.Contains(rt.Errors, hux.PreconditionFailed):
+		header("If-Match", "The ETag of the record that was looked at: refused where it has changed since.", false, object{"type": "string", "pattern": ifMatch})
 	}
 	if rt.Answer == Stream {
 		header("Last-Event-ID", "The number of the last event seen; wins over after_seq.", false, Component("count"))

@@ -39,7 +39,10 @@ func (rt Route) Codes() []hux.Code {
 		codes = append(codes, hux.RateLimited)
 	}
 	if rt.writes() {
-		codes = append(codes, hux.BadRequest, hux.CrossOrigin, hux.UnsupportedMediaType, hux.IdempotencyKeyRequired, hux.IdempotencyKeyReused, hux.Gone, hux.QuotaExceeded)
+		codes = append(codes, hux.BadRequest, hux.UnsupportedMediaType, hux.Gone, hux.QuotaExceeded)
+		if !rt.Signed {
+			codes = append(codes, hux.CrossOrigin, hux.IdempotencyKeyRequired, hux.IdempotencyKeyReused)
+		}
 		if strings.HasPrefix(rt.Path, "/conversations/{id}") {
 			codes = append(codes, hux.ConversationForgotten)
 		}

@@ -17,6 +17,7 @@ type Route struct {
 	Summary string     // what it does, in one line
 	Flags   []string   // any of them serves it
 	Kinds   []hux.Kind // who may call it; nil for everybody
+	Signed  bool       // a webhook: a signature of its body stands for a credential
 	Anyone  bool       // needs no tenant: whoever is signed in may call it, and Call.DB is nil
 
 	Query   []string // the names it takes in the query, each of queryParameters

@@ -82,7 +82,7 @@ func Routes() []api.Route {
 		{Method: "GET", Path: "/receipts/{id}", Summary: "A receipt", Flags: flags, Record: ReceiptSchema},
 		{
 			Method: "POST", Path: "/ingest/hermes/{agent_id}", Summary: "Takes a webhook of Hermes, which X-Hermes-Signature-256 signs",
-			Flags: flags, Request: "hux.ingest.hermes.v1", Status: []int{http.StatusNoContent}, Errors: []hux.Code{hux.RateLimited},
+			Flags: flags, Signed: true, Request: "hux.ingest.hermes.v1", Status: []int{http.StatusNoContent}, Errors: []hux.Code{hux.RateLimited},
 		},
 	}
 }

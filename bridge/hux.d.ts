@@ -253,6 +253,9 @@ export namespace defs {
   /** For whom a version is promoted: the project's readers, or an export. */
   export type ArtifactTarget = 'project' | 'export';
 
+  /** Who or what made a version. */
+  export type ArtifactOrigin = 'human' | 'agent' | 'automatic' | 'restore';
+
   /** UTF-8, at most 1 MiB. */
   export type ArtifactText = string;
 
@@ -461,6 +464,120 @@ export interface Approval {
   created_at: defs.Timestamp;
   updated_at: defs.Timestamp;
   provenance: defs.Provenance;
+}
+
+/** hux.artifact.create.v1. It begins without a version; the first is posted with base_version 0. */
+export interface ArtifactCreate {
+  title: defs.Name;
+  type: defs.ArtifactType;
+  project_id?: defs.ProjectId | null;
+  conversation_id?: defs.ConversationId | null;
+  lineage?: defs.ArtifactLineage;
+  sensitivity?: defs.Sensitivity;
+  redaction?: defs.RedactionRequest;
+}
+
+/** hux.artifact.patch.v1. A merge patch (RFC 7396). Type, lineage and versions stay as they are. */
+export interface ArtifactPatch {
+  title?: defs.Name;
+  project_id?: defs.ProjectId | null;
+  state?: 'active' | 'archived';
+  sensitivity?: defs.Sensitivity;
+  redaction?: defs.RedactionRequest;
+}
+
+/** hux.artifact.promote.v1. Shows one version to the readers of a target, who see no later one before it is promoted too. */
+export interface ArtifactPromote {
+  target: defs.ArtifactTarget;
+  version: defs.ArtifactN;
+}
+
+/** hux.artifact.v1. Something that was made. Its content is in its versions, which are numbered from 1 without a gap and never change. In a project it is the tenant's, else its owner's. */
+export interface Artifact {
+  schema: 'hux.artifact.v1';
+  id: defs.ArtifactId;
+  owner?: defs.UserId;
+  revision: number;
+  /** Empty once the artifact is forgotten. */
+  title: string;
+  type: defs.ArtifactType;
+  project_id?: defs.ProjectId | null;
+  /** Where it was made. */
+  conversation_id?: defs.ConversationId | null;
+  /** The number of the last version; 0 before the first. */
+  head_version: number;
+  version_count: number;
+  lineage: defs.ArtifactLineage;
+  /** Which versions were shown to whom, oldest first. The last of a target is what its readers see, until another is promoted. */
+  promoted: {
+    target: defs.ArtifactTarget;
+    version: defs.ArtifactN;
+    at: defs.Timestamp;
+    actor: defs.Actor;
+  }[];
+  state: 'active' | 'archived' | 'forgotten';
+  sensitivity: defs.Sensitivity;
+  redaction: defs.Redaction;
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.artifact_diff.v1. Line by line; coarse where that would take too long, with all from the first difference to the last in one hunk; binary, without hunks, of bytes. */
+export interface ArtifactDiff {
+  schema: 'hux.artifact_diff.v1';
+  artifact_id: defs.ArtifactId;
+  /** A version, or 0 for the empty one. */
+  from: number;
+  to: defs.ArtifactN;
+  mode: 'lines' | 'coarse' | 'binary';
+  equal: boolean;
+  /** There are more hunks than these; stats counts all. */
+  truncated: boolean;
+  stats: {
+    added: defs.Count;
+    removed: defs.Count;
+  };
+  hunks: defs.ArtifactHunks;
+}
+
+/** hux.artifact_version.create.v1. One of the three: its content as text, the bytes of a blob, or a patch of the base's text. Where base_version is not the head, another version came between. */
+export interface ArtifactVersionCreate {
+  base_version: defs.ArtifactBase;
+  media_type: defs.MediaType;
+  content?: defs.ArtifactText;
+  blob?: defs.BlobRef;
+  patch?: defs.ArtifactHunks;
+  /** Follows from who posts it, unless the version is made by a machine's rule or taken from an earlier one. */
+  origin?: defs.ArtifactOrigin;
+  change_summary?: defs.Summary;
+}
+
+/** hux.artifact_version.v1. What an artifact was at a time: text or bytes. It never changes, and has no id but its artifact's and its number. */
+export interface ArtifactVersion {
+  schema: 'hux.artifact_version.v1';
+  artifact_id: defs.ArtifactId;
+  n: defs.ArtifactN;
+  media_type: defs.MediaType;
+  content?: defs.ArtifactText;
+  blob?: defs.BlobRef;
+  /** SHA-256 of the text in UTF-8, or of the bytes. */
+  content_hash: defs.Digest;
+  base_version: defs.ArtifactBase;
+  origin: defs.ArtifactOrigin;
+  change_summary?: defs.Summary;
+  /** What was masked in the summary. */
+  redaction?: defs.Redaction;
+  created_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.blob.v1. Bytes as they were stored, which may be fewer than were sent: no place or person is kept in a picture's or a recording's data. */
+export interface Blob {
+  schema: 'hux.blob.v1';
+  digest: defs.Digest;
+  size: number;
+  media_type: defs.MediaType;
 }
 
 /** hux.cancel.v1. How far the stop of a run is: stopping until there is a receipt, then the receipt's outcome. */

@@ -90,6 +90,133 @@ type ApprovalRequestEvidenceItem struct {
 	Owner string `json:"owner"`
 }
 
+// ArtifactCreate is hux.artifact.create.v1. It begins without a version; the first is posted with base_version 0.
+type ArtifactCreate struct {
+	Title          string                `json:"title"`
+	Type           string                `json:"type"` // document, code, data, image, audio or transcript
+	ProjectID      *string               `json:"project_id,omitzero"`
+	ConversationID *string               `json:"conversation_id,omitzero"`
+	Lineage        []ArtifactLineageItem `json:"lineage,omitzero"`
+	Sensitivity    *string               `json:"sensitivity,omitzero"` // normal, sensitive or restricted
+	Redaction      *RedactionRequest     `json:"redaction,omitzero"`
+}
+
+// ArtifactLineageItem is a part of artifact_lineage.
+type ArtifactLineageItem struct {
+	Relation   string `json:"relation"` // variant_of, transcript_of, derived_from or restore_of
+	ArtifactID string `json:"artifact_id"`
+	Version    int64  `json:"version"`
+}
+
+// ArtifactPatch is hux.artifact.patch.v1. A merge patch (RFC 7396). Type, lineage and versions stay as they are.
+type ArtifactPatch struct {
+	Title       *string           `json:"title,omitzero"`
+	ProjectID   Nullable[string]  `json:"project_id,omitzero"`
+	State       *string           `json:"state,omitzero"`       // active or archived
+	Sensitivity *string           `json:"sensitivity,omitzero"` // normal, sensitive or restricted
+	Redaction   *RedactionRequest `json:"redaction,omitzero"`
+}
+
+// ArtifactPromote is hux.artifact.promote.v1. Shows one version to the readers of a target, who see no later one before it is promoted too.
+type ArtifactPromote struct {
+	Target  string `json:"target"` // project or export
+	Version int64  `json:"version"`
+}
+
+// Artifact is hux.artifact.v1. Something that was made. Its content is in its versions, which are numbered from 1 without a gap and never change. In a project it is the tenant's, else its owner's.
+type Artifact struct {
+	Schema         string                 `json:"schema"`
+	ID             string                 `json:"id"`
+	Owner          *hux.User              `json:"owner,omitzero"`
+	Revision       int64                  `json:"revision"`
+	Title          string                 `json:"title"` // Empty once the artifact is forgotten.
+	Type           string                 `json:"type"`  // document, code, data, image, audio or transcript
+	ProjectID      *string                `json:"project_id,omitzero"`
+	ConversationID *string                `json:"conversation_id,omitzero"` // Where it was made.
+	HeadVersion    int64                  `json:"head_version"`             // The number of the last version; 0 before the first.
+	VersionCount   int64                  `json:"version_count"`
+	Lineage        []ArtifactLineageItem  `json:"lineage"`
+	Promoted       []ArtifactPromotedItem `json:"promoted"`    // Which versions were shown to whom, oldest first. The last of a target is what its readers see, until another is promoted.
+	State          string                 `json:"state"`       // active, archived or forgotten
+	Sensitivity    string                 `json:"sensitivity"` // normal, sensitive or restricted
+	Redaction      hux.Redaction          `json:"redaction"`
+	CreatedAt      hux.Time               `json:"created_at"`
+	UpdatedAt      hux.Time               `json:"updated_at"`
+	Provenance     hux.Provenance         `json:"provenance"`
+}
+
+// ArtifactPromotedItem is a part of hux.artifact.v1.
+type ArtifactPromotedItem struct {
+	Target  string    `json:"target"` // project or export
+	Version int64     `json:"version"`
+	At      hux.Time  `json:"at"`
+	Actor   hux.Actor `json:"actor"`
+}
+
+// ArtifactDiff is hux.artifact_diff.v1. Line by line; coarse where that would take too long, with all from the first difference to the last in one hunk; binary, without hunks, of bytes.
+type ArtifactDiff struct {
+	Schema     string            `json:"schema"`
+	ArtifactID string            `json:"artifact_id"`
+	From       int64             `json:"from"` // A version, or 0 for the empty one.
+	To         int64             `json:"to"`
+	Mode       string            `json:"mode"` // lines, coarse or binary
+	Equal      bool              `json:"equal"`
+	Truncated  bool              `json:"truncated"` // There are more hunks than these; stats counts all.
+	Stats      ArtifactDiffStats `json:"stats"`
+	Hunks      []ArtifactHunk    `json:"hunks"`
+}
+
+// ArtifactDiffStats is a part of hux.artifact_diff.v1.
+type ArtifactDiffStats struct {
+	Added   int64 `json:"added"`
+	Removed int64 `json:"removed"`
+}
+
+// ArtifactHunk is a part of artifact_hunks.
+type ArtifactHunk struct {
+	FromStart int64    `json:"from_start"`
+	FromLines int64    `json:"from_lines"`
+	ToStart   int64    `json:"to_start"`
+	ToLines   int64    `json:"to_lines"`
+	Lines     []string `json:"lines"` // Each begins with what became of it: + added, - removed, a space for kept.
+}
+
+// ArtifactVersionCreate is hux.artifact_version.create.v1. One of the three: its content as text, the bytes of a blob, or a patch of the base's text. Where base_version is not the head, another version came between.
+type ArtifactVersionCreate struct {
+	BaseVersion   int64          `json:"base_version"`
+	MediaType     string         `json:"media_type"`
+	Content       *string        `json:"content,omitzero"`
+	Blob          *BlobRef       `json:"blob,omitzero"`
+	Patch         []ArtifactHunk `json:"patch,omitzero"`
+	Origin        *string        `json:"origin,omitzero"` // Follows from who posts it, unless the version is made by a machine's rule or taken from an earlier one.
+	ChangeSummary *string        `json:"change_summary,omitzero"`
+}
+
+// ArtifactVersion is hux.artifact_version.v1. What an artifact was at a time: text or bytes. It never changes, and has no id but its artifact's and its number.
+type ArtifactVersion struct {
+	Schema        string         `json:"schema"`
+	ArtifactID    string         `json:"artifact_id"`
+	N             int64          `json:"n"`
+	MediaType     string         `json:"media_type"`
+	Content       *string        `json:"content,omitzero"`
+	Blob          *BlobRef       `json:"blob,omitzero"`
+	ContentHash   string         `json:"content_hash"` // SHA-256 of the text in UTF-8, or of the bytes.
+	BaseVersion   int64          `json:"base_version"`
+	Origin        string         `json:"origin"` // human, agent, automatic or restore
+	ChangeSummary *string        `json:"change_summary,omitzero"`
+	Redaction     *hux.Redaction `json:"redaction,omitzero"` // What was masked in the summary.
+	CreatedAt     hux.Time       `json:"created_at"`
+	Provenance    hux.Provenance `json:"provenance"`
+}
+
+// Blob is hux.blob.v1. Bytes as they were stored, which may be fewer than were sent: no place or person is kept in a picture's or a recording's data.
+type Blob struct {
+	Schema    string `json:"schema"`
+	Digest    string `json:"digest"`
+	Size      int64  `json:"size"`
+	MediaType string `json:"media_type"`
+}
+
 // Cancel is hux.cancel.v1. How far the stop of a run is: stopping until there is a receipt, then the receipt's outcome.
 type Cancel struct {
 	Schema     string   `json:"schema"`
@@ -1062,6 +1189,12 @@ type LineageNode struct {
 	Depth    int64   `json:"depth"`
 	Title    string  `json:"title"` // Empty once the conversation is forgotten.
 	State    string  `json:"state"` // active, archived or forgotten
+}
+
+// BlobRef is shared by records. Bytes that were uploaded before. To know a digest gives no access.
+type BlobRef struct {
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
 }
 
 // RedactionRequest is shared by records. How much of the record is left out when it leaves its tenant.

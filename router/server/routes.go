@@ -82,7 +82,8 @@ func plain(h http.Handler) handler {
 
 // newMux turns a map into a router. All methods of a path hang on one route,
 // so that another method is a 405 that says which there are; HEAD goes with
-// GET.
+// GET. Of two paths that fit, such as /releases/stream and /releases/{id}, the
+// one that says more counts, wherever it stands in the map.
 func (s *Server) newMux(site identity.Site, routes []route) *mux.Router {
 	router := mux.NewRouter().UseEncodedPath().SkipClean(true)
 	byPath := map[string]map[string]route{}
@@ -94,6 +95,7 @@ func (s *Server) newMux(site identity.Site, routes []route) *mux.Router {
 		}
 		byPath[rt.path][rt.method] = rt
 	}
+	slices.SortStableFunc(order, literalFirst)
 	for _, p := range order {
 		methods := byPath[p]
 		var allow []string
@@ -125,6 +127,20 @@ func (s *Server) newMux(site identity.Site, routes []route) *mux.Router {
 	}
 	router.NotFoundHandler = s.handle(func(http.ResponseWriter, *http.Request) error { return nothing() })
 	return router
+}
+
+// literalFirst orders paths so that a segment comes before a variable in its
+// place.
+func literalFirst(a, b string) int {
+	return slices.CompareFunc(strings.Split(a, "/"), strings.Split(b, "/"), func(a, b string) int {
+		variable := func(segment string) int {
+			if strings.HasPrefix(segment, "{") {
+				return 1
+			}
+			return 0
+		}
+		return variable(a) - variable(b)
+	})
 }
 
 func nothing() error { return hux.Errorf(hux.NotFound, "There is nothing here.") }

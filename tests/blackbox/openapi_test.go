@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,8 @@ import (
 
 	contract "bstein.dev/hux"
 )
+
+var variable = regexp.MustCompile(`\{[a-z_]+\}`)
 
 // openAPI reads the document that the router gives.
 func (c *caller) openAPI(t testing.TB) *openapi3.T {
@@ -44,6 +47,11 @@ func (a *answer) keeps(t *testing.T, doc *openapi3.T, method, path string) {
 	if response == nil {
 		t.Errorf("%s %s answers %d, which is not described", method, path, a.StatusCode)
 		return
+	}
+	if a.StatusCode >= 400 {
+		if codes, _ := item.GetOperation(method).Extensions["x-hux-errors"].([]any); !slices.Contains(codes, any(a.code(t))) {
+			t.Errorf("%s %s refuses with %s, which is not described", method, path, a.code(t))
+		}
 	}
 	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
 	content := response.Value.Content[media]
@@ -94,7 +102,8 @@ func TestOpenAPIIsOfThisRouter(t *testing.T) {
 			t.Errorf("%s is outside", path)
 			continue
 		}
-		below = strings.NewReplacer("{id}", conversation, "{name}", "hux.event.v1").Replace(below)
+		below = strings.NewReplacer("conversations/{id}", "conversations/"+conversation, "{name}", "hux.event.v1").Replace(below)
+		below = variable.ReplaceAllString(below, "any")
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 			a := nobody.do(t, method, apiURL+"/hux/v1"+below, nil)
 			want := http.StatusMethodNotAllowed
@@ -105,8 +114,13 @@ func TestOpenAPIIsOfThisRouter(t *testing.T) {
 				t.Errorf("%s %s: status %d, want %d", method, path, a.StatusCode, want)
 			}
 		}
+		for method, operation := range item.Operations() {
+			if operation.Extensions["x-hux-served"] != true && operation.Security == nil {
+				alice.call(t, method, below, "").want(t, http.StatusNotFound, "feature_disabled")
+			}
+		}
 		get := item.GetOperation("GET")
-		if get == nil || get.Parameters.GetByInAndName("header", "Last-Event-ID") != nil {
+		if get == nil || get.Extensions["x-hux-served"] != true || get.Parameters.GetByInAndName("header", "Last-Event-ID") != nil {
 			continue
 		}
 		values := map[string]string{"limit": "7", "after_seq": "0", "epoch": "x", "cursor": "", "state": "active", "project_id": "prj_" + strings.Repeat("0", 32), "tag": "a"}

@@ -31,6 +31,7 @@ Usage:
   hux agents  list | create | rotate | revoke
   hux tail    CONVERSATION          follow what happens in a conversation
   hux validate [FILE …]             hold records against the contract's schemas and rules
+  hux rules   decide | move | machines
   hux healthz                       is the router on this machine alive?
   hux version
 
@@ -71,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		command, args = args[0], args[1:]
 	}
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
-		"demo": demo, "serve": serve, "check": check, "slots": slots, "agents": agents, "tail": tail, "validate": validate, "healthz": healthz,
+		"demo": demo, "serve": serve, "check": check, "slots": slots, "agents": agents, "tail": tail, "validate": validate, "rules": rules, "healthz": healthz,
 	}
 	switch command {
 	case "version", "--version":

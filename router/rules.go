@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/autonomy"
+	"bstein.dev/hux/hux/cards"
+)
+
+const rulesHelp = `Usage:
+
+  hux rules decide LEVEL CAPABILITY      may an agent do this? allow, ask or deny, and why
+      --allow-grant, --deny-grant        there is a grant that allows or denies it
+      --private                          the conversation is Private
+      --no-budget                        a budget is spent
+  hux rules move MACHINE FROM TO         may a record go from one state to the other?
+  hux rules machines [MACHINE]           the states, and where each may go
+
+What the contract's rules say; nothing is asked of a running router. --json gives
+the answer as one JSON document.
+
+It ends with status 0 for yes (allow; a legal move), 1 for no (ask and deny
+alike; an illegal move), and 2 when the question is not understood.
+`
+
+func rules(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	set := flag.NewFlagSet("hux rules", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	q := question{stdout: stdout}
+	set.BoolVar(&q.json, "json", false, "")
+	set.BoolVar(&q.situation.AllowGrant, "allow-grant", false, "")
+	set.BoolVar(&q.situation.DenyGrant, "deny-grant", false, "")
+	set.BoolVar(&q.situation.Private, "private", false, "")
+	spent := set.Bool("no-budget", false, "")
+	words, err := parseMixed(set, args)
+	if errors.Is(err, flag.ErrHelp) || err == nil && len(words) == 0 {
+		fmt.Fprint(stdout, rulesHelp)
+		return errHelped
+	}
+	q.situation.BudgetLeft = !*spent
+	verbs := map[string]struct {
+		least, most int
+		answer      func(words []string) error
+	}{
+		"decide": {2, 2, q.decide}, "move": {3, 3, q.move}, "machines": {0, 1, q.machines},
+	}
+	if err != nil || len(words)-1 < verbs[words[0]].least || len(words)-1 > verbs[words[0]].most || verbs[words[0]].answer == nil {
+		fmt.Fprint(stderr, rulesHelp)
+		return exit(2)
+	}
+	err = verbs[words[0]].answer(words[1:])
+	if status := exit(0); err != nil && !errors.As(err, &status) {
+		fmt.Fprintln(stderr, "hux:", err)
+		return exit(2)
+	}
+	return err
+}
+
+// question is one of hux rules, and where the answer goes.
+type question struct {
+	stdout    io.Writer
+	json      bool
+	situation autonomy.Situation
+}
+
+// say gives the answer, as JSON where that is asked for, and the status that
+// goes with yes or no.
+func (q *question) say(yes bool, text string, document any) error {
+	if q.json {
+		if err := json.NewEncoder(q.stdout).Encode(document); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(q.stdout, text)
+	}
+	if !yes {
+		return exit(1)
+	}
+	return nil
+}
+
+func (q *question) decide(words []string) error {
+	q.situation.Level, q.situation.Capability = autonomy.Level(words[0]), autonomy.Capability(words[1])
+	levels := []autonomy.Level{autonomy.Safe, autonomy.AskFirst, autonomy.Autonomous}
+	if !slices.Contains(levels, q.situation.Level) {
+		return fmt.Errorf("there is no such level; there are %v", levels)
+	}
+	if !slices.Contains(autonomy.AllCapabilities, q.situation.Capability) {
+		return fmt.Errorf("there is no such capability; there are %v", autonomy.AllCapabilities)
+	}
+	d := autonomy.Decide(q.situation)
+	return q.say(d.Effect == autonomy.Allow, fmt.Sprintf("%s (%s)", d.Effect, d.Reason), d)
+}
+
+// machine finds a state machine by its name.
+func machine(name string) (hux.Machine, error) {
+	all := cards.Machines()
+	i := slices.IndexFunc(all, func(m hux.Machine) bool { return m.Name == name })
+	if i >= 0 {
+		return all[i], nil
+	}
+	var names []string
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	return hux.Machine{}, fmt.Errorf("there is no such machine; there are %v", names)
+}
+
+func (q *question) move(words []string) error {
+	m, err := machine(words[0])
+	if err != nil {
+		return err
+	}
+	from, to := words[1], words[2]
+	for _, state := range []string{from, to} {
+		if _, ok := m.Moves[state]; !ok {
+			return fmt.Errorf("%s has no such state; it has %v", m.Name, slices.Sorted(maps.Keys(m.Moves)))
+		}
+	}
+	text, legal := "legal", m.Check(from, to) == nil
+	if !legal {
+		text = "illegal; from " + from + " it may go " + destinations(m, from)
+	}
+	return q.say(legal, text, map[string]any{"legal": legal, "from": from, "to": to, "allowed": append([]string{}, m.Moves[from]...)})
+}
+
+func destinations(m hux.Machine, from string) string {
+	if m.Terminal(from) {
+		return "nowhere"
+	}
+	return "to " + strings.Join(m.Moves[from], ", ")
+}
+
+func (q *question) machines(words []string) error {
+	list := cards.Machines()
+	if len(words) == 1 {
+		m, err := machine(words[0])
+		if err != nil {
+			return err
+		}
+		list = []hux.Machine{m}
+	}
+	var lines []string
+	document := map[string]map[string][]string{}
+	for _, m := range list {
+		document[m.Name] = m.Moves
+		lines = append(lines, m.Name+", which begins as "+m.Start)
+		for _, from := range slices.Sorted(maps.Keys(m.Moves)) {
+			lines = append(lines, "  "+from+" → "+destinations(m, from))
+		}
+	}
+	return q.say(true, strings.Join(lines, "\n"), document)
+}

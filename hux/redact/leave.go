@@ -25,6 +25,10 @@ var worded = map[string][]string{
 	"hux.passage.v1":           {"selector", "text"},
 	"hux.suggestion.v1":        {},
 	"hux.suggestion_state.v1":  {},
+	"hux.privacy_policy.v1":    {},
+	"hux.privacy_notice.v1":    {"topic"}, // it says what somebody talked about
+	"hux.retention_audit.v1":   {},
+	"hux.forget.v1":            {},
 	"hux.citation.v1":          {},
 	"hux.research_notebook.v1": {"title", "question", "notes"},
 }

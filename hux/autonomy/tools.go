@@ -134,9 +134,12 @@ func means(word, d string) bool {
 // arguments name none or several.
 func Target(tool string, args map[string]any) string {
 	known := catalogue.Tools[tool]
-	if known.HostOf == "" {
+	switch {
+	case known.Target != "":
 		text, _ := args[known.Target].(string)
 		return text
+	case known.HostOf == "":
+		return ""
 	}
 	v := args[known.HostOf]
 	if list, ok := v.([]any); ok && len(list) == 1 {

@@ -16,6 +16,7 @@ import (
 	contract "bstein.dev/hux"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/artifacts"
 	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/hux/conversation"
@@ -46,23 +47,19 @@ type problem struct {
 
 // types are the Go types of the contract's schemas.
 var types = map[string]any{
-	"hux.privacy_policy.v1":           privacy.Policy{},
-	"hux.privacy_notice.v1":           privacy.Notice{},
-	"hux.privacy_notice.create.v1":    privacy.NoticeCreate{},
-	"hux.retention_audit.v1":          privacy.Audit{},
-	"hux.forget.v1":                   privacy.Forget{},
-	"hux.privacy_policy.v1":           privacy.Policy{},
-	"hux.privacy_notice.v1":           privacy.Notice{},
-	"hux.privacy_notice.create.v1":    privacy.NoticeCreate{},
-	"hux.retention_audit.v1":          privacy.Audit{},
-	"hux.forget.v1":                   privacy.Forget{},
 	"hux.approval.create.v1":          autonomy.ApprovalCreate{},
 	"hux.approval.decide.v1":          autonomy.ApprovalDecide{},
 	"hux.approval.v1":                 autonomy.Approval{},
+	"hux.artifact.create.v1":          artifacts.Create{},
+	"hux.artifact.patch.v1":           artifacts.Patch{},
+	"hux.artifact.promote.v1":         artifacts.Promote{},
+	"hux.artifact.v1":                 artifacts.Artifact{},
+	"hux.artifact_diff.v1":            artifacts.Diff{},
+	"hux.artifact_version.create.v1":  artifacts.VersionCreate{},
+	"hux.artifact_version.v1":         artifacts.Version{},
+	"hux.blob.v1":                     artifacts.Blob{},
 	"hux.cancel.v1":                   autonomy.Cancellation{},
 	"hux.capabilities.v1":             api.Capabilities{},
-	"hux.suggestion.v1":               onboarding.Suggestion{},
-	"hux.suggestion_state.v1":         onboarding.State{},
 	"hux.citation.create.v1":          research.CitationCreate{},
 	"hux.citation.v1":                 research.Citation{},
 	"hux.conversation.branch.v1":      projects.Branch{},
@@ -74,6 +71,7 @@ var types = map[string]any{
 	"hux.error.v1":                    problem{},
 	"hux.event.create.v1":             timeline.Create{},
 	"hux.event.v1":                    event.Event{},
+	"hux.forget.v1":                   privacy.Forget{},
 	"hux.grant.create.v1":             autonomy.GrantCreate{},
 	"hux.grant.v1":                    autonomy.Grant{},
 	"hux.ingest.hermes.v1":            autonomy.HermesEvent{},
@@ -90,6 +88,9 @@ var types = map[string]any{
 	"hux.passage.v1":                  research.Passage{},
 	"hux.policy.put.v1":               autonomy.PolicyPut{},
 	"hux.policy.v1":                   autonomy.Policy{},
+	"hux.privacy_notice.create.v1":    privacy.NoticeCreate{},
+	"hux.privacy_notice.v1":           privacy.Notice{},
+	"hux.privacy_policy.v1":           privacy.Policy{},
 	"hux.project.create.v1":           projects.Create{},
 	"hux.project.patch.v1":            projects.Patch{},
 	"hux.project.v1":                  projects.Project{},
@@ -98,9 +99,12 @@ var types = map[string]any{
 	"hux.research_notebook.create.v1": research.NotebookCreate{},
 	"hux.research_notebook.patch.v1":  research.NotebookPatch{},
 	"hux.research_notebook.v1":        research.Notebook{},
+	"hux.retention_audit.v1":          privacy.Audit{},
 	"hux.search.v1":                   projects.Search{},
 	"hux.source.create.v1":            research.SourceCreate{},
 	"hux.source.v1":                   research.Source{},
+	"hux.suggestion.v1":               onboarding.Suggestion{},
+	"hux.suggestion_state.v1":         onboarding.State{},
 }
 
 func schemas(t *testing.T) *schema.Set {

@@ -295,8 +295,6 @@ var headers = map[string]string{
 	"ETag":                 "The record and its revision, for If-Match.",
 	"HUX-Audit-Last":       "When the last retention audit finished; left out before the first.",
 	"HUX-Audit-Stale":      "true: the last retention audit is too old, or there is none.",
-	"HUX-Audit-Last":       "When the last retention audit finished; left out before the first.",
-	"HUX-Audit-Stale":      "true: the last retention audit is too old, or there is none.",
 	"HUX-Contract":         "The version of the contract.",
 	"HUX-Epoch":            "The run of the conversation's numbers; another one means that they start over.",
 	"HUX-Head-Seq":         "The number of the conversation's last event.",

@@ -9,6 +9,7 @@ import (
 
 // Field is one line of a table of fields.
 type Field struct {
+	Anchor      string // of a shared definition on its page, "" for any other
 	Path        string // such as branch.depth or evidence[].id
 	Name        string // the last part of it
 	Depth       int    // how deep it is nested
@@ -41,11 +42,16 @@ func table(defs members, d *document) ([]Field, []Condition) {
 	return f.list, f.conditions
 }
 
-// definition describes a shared definition: the value itself, then its members.
-func definition(defs members, one member) []Field {
-	f := &fields{defs: defs, said: map[string]bool{}}
-	f.add(one.name, one.name, 0, one.document, false, false)
-	return f.list
+// definitions describes what schemas share: each value itself, then its members.
+func definitions(defs members) []Field {
+	var all []Field
+	for _, one := range defs {
+		f := &fields{defs: defs, said: map[string]bool{}}
+		f.add(one.name, one.name, 0, one.document, false, false)
+		f.list[0].Anchor = one.name
+		all = append(all, f.list...)
+	}
+	return all
 }
 
 func (f *fields) add(path, name string, depth int, d *document, required, readOnly bool) {

@@ -40,7 +40,7 @@ type Sources struct {
 type Contract struct {
 	Version string
 	Groups  []Group // the records, by card
-	Shared  []Definition
+	Shared  []Field // the shared definitions
 	Routes  []Route
 	Cards   []Card // the routes, by card
 	Codes   []hux.Code
@@ -79,12 +79,6 @@ type Refused struct {
 	Value               string   // JSON, shortened; "" where the member is taken away
 }
 
-// Definition is what several schemas share.
-type Definition struct {
-	Name   string
-	Fields []Field // the value itself, then its members
-}
-
 // New gathers the contract from its sources.
 func New(s Sources) (*Contract, error) {
 	c := &Contract{Version: hux.ContractVersion, Codes: hux.Codes(), records: map[string]*Record{}, published: s.Flags.Enabled("hux.foundation")}
@@ -92,9 +86,7 @@ func New(s Sources) (*Contract, error) {
 	if err := json.Unmarshal(s.Schemas.File("defs"), &shared); err != nil {
 		return nil, fmt.Errorf("defs: %w", err)
 	}
-	for _, one := range shared.Defs {
-		c.Shared = append(c.Shared, Definition{one.name, definition(shared.Defs, one)})
-	}
+	c.Shared = definitions(shared.Defs)
 	for _, name := range s.Schemas.Names() {
 		if name == "defs" {
 			continue

@@ -38,7 +38,7 @@ type Refusal struct {
 func routeOf(rt api.Route, flags []Flag) Route {
 	r := Route{
 		ID: rt.ID(), Method: rt.Method, Path: api.Prefix + rt.Path, Summary: rt.Summary, Who: who(rt), Query: rt.Query, Request: rt.Request, Raw: rt.Raw,
-		IfMatch: rt.IfMatch, Idempotent: rt.Method != http.MethodGet, Record: rt.Record, Headers: rt.Headers, Served: rt.Handler != nil,
+		IfMatch: rt.IfMatch, Idempotent: rt.Method != http.MethodGet && !rt.Signed, Record: rt.Record, Headers: rt.Headers, Served: rt.Handler != nil,
 	}
 	for _, f := range flags {
 		if slices.Contains(rt.Flags, f.Name) {
@@ -70,6 +70,9 @@ func routeOf(rt api.Route, flags []Flag) Route {
 
 // who says who may call a route.
 func who(rt api.Route) string {
+	if rt.Signed {
+		return "whoever can sign it"
+	}
 	if rt.Kinds == nil {
 		if rt.Anyone {
 			return "whoever is signed in"
@@ -106,7 +109,7 @@ func flagsOf(s Sources) ([]Flag, Picture) {
 		case state.Enabled && served[f.Name]:
 			flag.State, flag.Says = "on", "On"
 		case state.Enabled:
-			flag.State, flag.Says = "waits", "Listed; this build does not serve it yet"
+			flag.State, flag.Says = "waits", "Listed; not in this build"
 		case state.Listed:
 			flag.State, flag.Says = "blocked", "Listed; waits for "+list(state.BlockedBy, "and")
 		default:

@@ -128,7 +128,7 @@ test('routes and errors open at a link', async () => {
   await picture(page, 'contract-errors');
   assert.deepEqual(await faults(page), []);
   await page.goto(`${hux.console}/hux/api/ui/contract/shared#provenance`);
-  assert.ok(await page.isVisible('#provenance h2'));
+  assert.ok(await page.isVisible('#provenance th'));
   assert.deepEqual(await faults(page), []);
   const answer = await page.goto(`${hux.console}/hux/api/ui/contract/hux.none.v1`);
   assert.equal(answer?.status(), 404);

@@ -60,7 +60,10 @@ func (d *describer) stream(record string) (object, error) {
 		return object{"event": event, "description": description, "data": data}
 	}
 	entry := frame("", "A record on one line. Its id is the number to come back with, in Last-Event-ID; kinds that are not known are to be shown all the same.", Component(record))
-	entry["id"] = Component("seq")
+	entry["id"] = object{"type": "string"}
+	if properties, _ := d.components[record].(object)["properties"].(object); properties["seq"] != nil {
+		entry["id"] = Component("seq")
+	}
 	return object{
 		"schema": object{
 			"type": "string", "contentMediaType": "text/event-stream",

@@ -17,6 +17,10 @@ const (
 var worded = map[string][]string{
 	"hux.event.v1":             {"summary", "data"},
 	"hux.conversation.v1":      {"title", "tags", "external_refs"},
+	"hux.memory.v1":            {"content", "topics"},
+	"hux.project.v1":           {"title", "description", "tags"},
+	"hux.artifact.v1":          {"title"},
+	"hux.artifact_version.v1":  {"content", "blob", "content_hash", "change_summary"}, // a hash of few words can be guessed
 	"hux.policy.v1":            {},
 	"hux.grant.v1":             {"match"},
 	"hux.approval.v1":          {"request", "decision"},
@@ -29,8 +33,14 @@ var worded = map[string][]string{
 	"hux.privacy_notice.v1":    {"topic"}, // it says what somebody talked about
 	"hux.retention_audit.v1":   {},
 	"hux.forget.v1":            {},
+	"hux.release.v1":           {"rollback"}, // with an operator's words
 	"hux.citation.v1":          {},
 	"hux.research_notebook.v1": {"title", "question", "notes"},
+}
+
+// identity lists what names a record that has no id of its own.
+var identity = map[string][]string{
+	"hux.artifact_version.v1": {"artifact_id", "n"},
 }
 
 // Leave gives record as it may leave its tenant: at level or at the record's
@@ -53,7 +63,7 @@ func Leave(record map[string]any, level Level) map[string]any {
 	if level == Partial && listed {
 		out := maps.Clone(record)
 		for _, member := range members {
-			if _, ok := out[member]; ok {
+			if out[member] != nil { // what is not there has no words
 				out[member] = Masked
 			}
 		}
@@ -66,7 +76,7 @@ func Leave(record map[string]any, level Level) map[string]any {
 		return out
 	}
 	out := map[string]any{"redaction": map[string]any{"level": string(Full)}}
-	for _, member := range [...]string{"schema", "id", "kind", "created_at"} {
+	for _, member := range append([]string{"schema", "id", "kind", "created_at"}, identity[name]...) {
 		if v, ok := record[member]; ok {
 			out[member] = v
 		}

@@ -2,8 +2,13 @@ package redact_test
 
 import (
 	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
+	contract "bstein.dev/hux"
 	"bstein.dev/hux/hux/redact"
 )
 
@@ -45,6 +50,89 @@ func TestLeave(t *testing.T) {
 		}
 		if string(after) != string(before) {
 			t.Errorf("%s: the record was changed", c.name)
+		}
+	}
+}
+
+// worked is a worked example as JSON.
+func worked(t *testing.T, name string) map[string]any {
+	t.Helper()
+	text, err := contract.Examples.ReadFile("examples/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record map[string]any
+	if err := json.Unmarshal(text, &record); err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+// What each record has of somebody's words is out at Partial, and all else is
+// there; at Full there is only what names it.
+func TestLeaveByRecord(t *testing.T) {
+	for name, c := range map[string]struct{ words, names []string }{
+		"hux.conversation.v1":     {[]string{"title", "tags", "external_refs"}, []string{"id"}},
+		"hux.memory.v1":           {[]string{"content", "topics"}, []string{"id"}},
+		"hux.project.v1":          {[]string{"title", "description", "tags"}, []string{"id"}},
+		"hux.artifact.v1":         {[]string{"title"}, []string{"id"}},
+		"hux.artifact_version.v1": {[]string{"content", "content_hash", "change_summary"}, []string{"artifact_id", "n"}},
+	} {
+		record := worked(t, name)
+		if record["redaction"] == nil { // of projects and conversations
+			record["redaction"] = map[string]any{"level": "none"}
+		}
+		record["redaction"].(map[string]any)["level"] = "none"
+		for _, member := range c.words {
+			if record[member] == nil {
+				t.Errorf("%s: the example has no %s", name, member)
+			}
+			record[member] = "SENTINEL"
+		}
+		if same := redact.Leave(record, redact.None); !reflect.DeepEqual(same, record) {
+			t.Errorf("%s at none: %v", name, same)
+		}
+
+		partial := redact.Leave(record, redact.Partial)
+		want := maps.Clone(record)
+		for _, member := range c.words {
+			want[member] = redact.Masked
+		}
+		want["redaction"] = map[string]any{"level": "partial"}
+		if !reflect.DeepEqual(partial, want) {
+			t.Errorf("%s at partial: %v, want %v", name, partial, want)
+		}
+
+		full := redact.Leave(record, redact.Full)
+		if got, want := slices.Sorted(maps.Keys(full)), slices.Sorted(slices.Values(append(c.names, "schema", "created_at", "redaction"))); !slices.Equal(got, want) {
+			t.Errorf("%s at full: %v, want %v", name, got, want)
+		}
+		for _, left := range []map[string]any{partial, full} {
+			if text, _ := json.Marshal(left); strings.Contains(string(text), "SENTINEL") {
+				t.Errorf("%s: words leave: %s", name, text)
+			}
+		}
+	}
+}
+
+// What is not there stays so, and answers that are no records leave without
+// anything that somebody said.
+func TestLeaveOfWhatIsGone(t *testing.T) {
+	forgotten := worked(t, "hux.memory.v1")
+	forgotten["content"], forgotten["state"] = nil, "forgotten"
+	if got, there := redact.Leave(forgotten, redact.Partial)["content"]; got != nil || !there {
+		t.Errorf("the content of what is forgotten: %v, %v", got, there)
+	}
+	bytes := worked(t, "hux.artifact_version.v1")
+	delete(bytes, "content")
+	bytes["blob"] = map[string]any{"digest": bytes["content_hash"], "size": 9}
+	left := redact.Leave(bytes, redact.Partial)
+	if _, there := left["content"]; there || left["blob"] != redact.Masked || left["content_hash"] != redact.Masked {
+		t.Errorf("a version of bytes: %v", left)
+	}
+	for _, name := range []string{"hux.artifact_diff.v1", "hux.lineage.v1", "hux.search.v1"} {
+		if got := redact.Leave(worked(t, name), redact.Partial); len(got) != 2 || got["schema"] != name {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -57,6 +57,15 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
+	b.Run("json.Unmarshal into a struct", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var v event
+			if err := json.Unmarshal(body, &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("Parse", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -73,4 +82,39 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
+	b.Run("Decode and Into", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			in, err := set.Decode("hux.event.create.v1", body)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var v event
+			if _, err := in.Into(&v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// event is the struct that a request of the kind is put into.
+type event struct {
+	Kind        string         `json:"kind"`
+	Status      *string        `json:"status"`
+	Summary     string         `json:"summary"`
+	Evidence    []evidence     `json:"evidence"`
+	Data        map[string]any `json:"data"`
+	RunID       string         `json:"run_id"`
+	Causes      []uint64       `json:"causes"`
+	Sensitivity string         `json:"sensitivity"`
+	Redaction   *struct {
+		Level string `json:"level"`
+	} `json:"redaction"`
+}
+
+type evidence struct {
+	Kind  string `json:"kind"`
+	ID    string `json:"id"`
+	Hash  string `json:"hash"`
+	Owner string `json:"owner"`
 }

@@ -17,10 +17,12 @@ import (
 type check struct {
 	schema     *jsonschema.Schema
 	unsure     bool // the schema has something that is not handled here
+	certain    bool // what accepts does not accept is invalid for sure
 	types      map[string]bool
 	values     []any // const or enum, of strings, booleans and null
 	ref        *check
 	all, any   []*check
+	cond       *check // if
 	then, els  *check
 	required   []string
 	members    map[string]*check
@@ -42,7 +44,7 @@ func checkOf(s *jsonschema.Schema, seen map[*jsonschema.Schema]*check) *check {
 	c := &check{schema: s, required: s.Required}
 	seen[s] = c
 	c.ref, c.items, c.names = checkOf(s.Ref, seen), checkOf(s.Items2020, seen), checkOf(s.PropertyNames, seen)
-	c.then, c.els = checkOf(s.Then, seen), checkOf(s.Else, seen)
+	c.cond, c.then, c.els = checkOf(s.If, seen), checkOf(s.Then, seen), checkOf(s.Else, seen)
 	for _, branch := range s.AllOf {
 		c.all = append(c.all, checkOf(branch, seen))
 	}
@@ -88,7 +90,32 @@ func checkOf(s *jsonschema.Schema, seen map[*jsonschema.Schema]*check) *check {
 	if c.maxN, exact = bound(s.Maximum, 1<<63-1); !exact {
 		c.unsure = true
 	}
+	c.certain = c.isCertain()
 	return c
+}
+
+// isCertain reports whether the check knows both answers. Conditions are of
+// this kind: a member that is there, of a type, or one of some strings.
+// Numbers are not, since one may be written in several ways.
+func (c *check) isCertain() bool {
+	s := c.schema
+	if c.unsure || c.ref != nil || c.all != nil || c.any != nil || c.cond != nil || c.items != nil || c.names != nil || c.others != nil || c.noOthers ||
+		c.types["integer"] || c.types["number"] || s.Minimum != nil || s.Maximum != nil || s.UniqueItems {
+		return false
+	}
+	for _, member := range c.members {
+		if !member.certain || member.types == nil && member.values == nil { // what is open to numbers
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether v is valid, by way of the library where the check knows
+// only one answer.
+func (c *check) holds(v any) bool {
+	_, number := v.(json.Number)
+	return c.accepts(v) || (number || !c.certain) && c.schema.Validate(v) == nil
 }
 
 func bound(r *big.Rat, otherwise int64) (int64, bool) {
@@ -130,7 +157,7 @@ func (c *check) accepts(v any) bool {
 	}
 	if s.If != nil {
 		branch := c.then
-		if s.If.Validate(v) != nil {
+		if !c.cond.holds(v) {
 			branch = c.els
 		}
 		if branch != nil && !branch.accepts(v) {

@@ -119,6 +119,8 @@ type Request struct {
 	// Ignored names those members, for HUX-Ignored-Fields: at most 20, each
 	// ^[a-z_]{1,64}$.
 	Ignored []string
+
+	size int // of the body, in bytes
 }
 
 // Decode reads a request body against the schema name. Members that the schema
@@ -149,7 +151,7 @@ func (s *Set) Decode(name string, body []byte) (*Request, error) {
 	if !ok {
 		return nil, fmt.Errorf("schema %q is not of an object", name)
 	}
-	return &Request{Value: object, Ignored: sieve.ignored}, nil
+	return &Request{Value: object, Ignored: sieve.ignored, size: len(body)}, nil
 }
 
 // Into puts the request into v, a pointer to a struct, and gives its canonical
@@ -157,9 +159,7 @@ func (s *Set) Decode(name string, body []byte) (*Request, error) {
 // encoding/json matches names in any case and would let {"SUMMARY":…} past the
 // schema; numbers of free members stay json.Number.
 func (r *Request) Into(v any) (canonical []byte, err error) {
-	if canonical, err = json.Marshal(r.Value); err != nil { // sorts names
-		return nil, err
-	}
+	canonical = encode(make([]byte, 0, r.size), r.Value)
 	decoder := json.NewDecoder(bytes.NewReader(canonical))
 	decoder.UseNumber()
 	return canonical, decoder.Decode(v)

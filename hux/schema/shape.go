@@ -106,11 +106,10 @@ func (s *sieve) pass(v any, request, record *shape, at []string) {
 				}
 			}
 			if known == nil {
-				here := append(slices.Clip(at), name)
 				switch {
 				case owned[name] || recorded != nil && recorded.readOnly:
-					s.readOnly = append(s.readOnly, readOnly(pointer(here)))
-				case !s.inside(member, recorded, here):
+					s.readOnly = append(s.readOnly, readOnly(pointer(append(slices.Clip(at), name))))
+				case recorded == nil || !s.inside(member, recorded, append(slices.Clip(at), name)):
 					s.ignore(name)
 				}
 				delete(v, name)

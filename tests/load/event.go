@@ -295,7 +295,11 @@ func (a *audience) dismiss() (sum faults) {
 // disturbance measures the share of the CPUs that other programs take until
 // the function that it returns is called.
 func (r *rig) disturbance() func() float64 {
-	ours := slices.Concat([]int{os.Getpid()}, r.upPIDs, r.bearer().pids)
+	return disturbance(slices.Concat([]int{os.Getpid()}, r.upPIDs, r.bearer().pids))
+}
+
+// disturbance is the same where all that is ours are some processes.
+func disturbance(ours []int) func() float64 {
 	begin, own := time.Now(), cpuOf(ours)
 	all, cpus := cpuOfAll()
 	return func() float64 {

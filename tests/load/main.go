@@ -47,7 +47,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	var o options
-	flag.StringVar(&o.kind, "case", "json", "what to measure: json, page, streams; of the event log append, fanout, stalled, replay, followers, tenants")
+	flag.StringVar(&o.kind, "case", "json", "what to measure: json, page, streams; of the event log append, fanout, stalled, replay, followers, tenants; of request bodies validate")
 	flag.StringVar(&o.hux, "hux", "", "the router's binary; empty to build it")
 	flag.StringVar(&o.peers, "peers", os.Getenv("HUX_LOAD_PEERS"), "directories with other proxies, separated by colons; those in PATH are found too; - for none")
 	flag.BoolVar(&o.accessLog, "access-log", false, "let the router log each request")
@@ -72,6 +72,10 @@ func run(ctx context.Context) error {
 	flag.Parse()
 	if *part != "" {
 		return serve(*part, *listen, *upstreamURL)
+	}
+	if o.kind == "validate" {
+		printMachine()
+		return measureValidate(o)
 	}
 	return measure(ctx, o)
 }
@@ -119,7 +123,7 @@ func measure(ctx context.Context, o options) error {
 	if err := r.addHux(ctx, o, version); err != nil {
 		return err
 	}
-	fmt.Printf("%s, %s, %d CPUs (%s), kernel %s\n\n", time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), cpuModel(), kernel())
+	printMachine()
 	if ofEvents != nil {
 		return ofEvents(r, ctx, o)
 	}
@@ -148,6 +152,11 @@ func measure(ctx context.Context, o options) error {
 		fmt.Println(note)
 	}
 	return err
+}
+
+// printMachine says where and when the figures below it were measured.
+func printMachine() {
+	fmt.Printf("%s, %s, %d CPUs (%s), kernel %s\n\n", time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), cpuModel(), kernel())
 }
 
 // comparePages compares one page with and without the bridge. The two have

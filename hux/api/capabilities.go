@@ -68,6 +68,10 @@ func NewCapabilities(flags hux.Flags, served map[string]bool, actor hux.Actor, b
 			"name_chars": schema.MaxName, "tags": 20, "tag_chars": 64,
 			"list_default": defaultLimit, "list_limit": maxLimit,
 			"idempotency_key_chars": 255, "idempotency_key_hours": 24,
+			"description_chars": 2000, "search_chars": 256,
+			"memory_content_chars": 2000, "memory_active": 1000, "memory_import": 200, "sensitive_days": 30,
+			"branch_depth": 32, "branch_children": 200,
+			"artifact_body_bytes": 5 << 18, "artifact_text_bytes": 1 << 20, "artifact_versions": 1000, "artifact_diff_lines": 20000, "blob_bytes": 64 << 20,
 		},
 		Features: map[string]bool{
 			"sse": states["hux.activity_timeline"].Enabled, "sse_epoch": states["hux.activity_timeline"].Enabled,

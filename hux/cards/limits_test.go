@@ -1,0 +1,38 @@
+package cards_test
+
+import (
+	"testing"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/artifacts"
+	"bstein.dev/hux/hux/cards"
+	"bstein.dev/hux/hux/memory"
+	"bstein.dev/hux/hux/projects"
+)
+
+// What capabilities say of limits is what the cards hold to.
+func TestLimitsAreTheCards(t *testing.T) {
+	limits := api.NewCapabilities(hux.Flags{}, nil, hux.Actor{}, hux.Build{}).Limits
+	want := map[string]int64{
+		"memory_active": memory.MaxActive, "sensitive_days": int64(memory.MaxSensitive / (24 * time.Hour)),
+		"branch_depth": projects.MaxDepth, "branch_children": projects.MaxChildren,
+		"artifact_text_bytes": artifacts.MaxText, "artifact_versions": artifacts.MaxVersions,
+	}
+	for _, rt := range cards.Routes(cards.Parts{}) {
+		switch rt.Path {
+		case "/artifacts/blobs":
+			want["blob_bytes"] = rt.MaxBody
+		case "/artifacts/{id}/versions":
+			if rt.Method == "POST" {
+				want["artifact_body_bytes"] = rt.MaxBody
+			}
+		}
+	}
+	for name, n := range want {
+		if limits[name] != n {
+			t.Errorf("%s is %d, want %d", name, limits[name], n)
+		}
+	}
+}

@@ -33,6 +33,7 @@ var codeMeaning = map[Code]string{
 	ConsoleRequired:        "from a browser this is done on the console",
 	OperatorRequired:       "the role `hux-operator` is missing",
 	CrossOrigin:            "another origin's page sent it",
+	RecentSignIn:           "this needs a sign-in of the last 15 minutes; sign in again on the console",
 	PolicyDenied:           "the sign-in was cancelled, or was tried in a frame",
 	PathDenied:             "the WebUI's path is not on the allow-list",
 	NotFound:               "there is nothing here",

@@ -76,6 +76,7 @@ const (
 	RouteUnavailable       Code = "route_unavailable"
 
 	CrossOrigin       Code = "cross_origin"
+	RecentSignIn      Code = "recent_sign_in_required"
 	OperatorRequired  Code = "operator_required"
 	HeadersTooLarge   Code = "headers_too_large"
 	Misdirected       Code = "misdirected_request"
@@ -152,6 +153,7 @@ var codeStatus = map[Code]int{
 	RouteUnavailable:       http.StatusServiceUnavailable,
 
 	CrossOrigin:       http.StatusForbidden,
+	RecentSignIn:      http.StatusForbidden,
 	OperatorRequired:  http.StatusForbidden,
 	HeadersTooLarge:   http.StatusRequestHeaderFieldsTooLarge,
 	Misdirected:       http.StatusMisdirectedRequest,

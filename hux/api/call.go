@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/store"
 )
@@ -16,6 +18,20 @@ type Call struct {
 	Run     *string // HUX-Run
 	Build   hux.Build
 	DB      *store.Lease
+
+	SignedInAt time.Time // when a person last proved who they are; zero where that is not known
+}
+
+// recently is how long a sign-in counts as a recent one.
+const recently = 15 * time.Minute
+
+// RecentSignIn refuses a person who has not proved who they are of late, as
+// what lasts asks for.
+func (c *Call) RecentSignIn() error {
+	if time.Since(c.SignedInAt) <= recently {
+		return nil
+	}
+	return hux.Errorf(hux.RecentSignIn, "Sign in again on the console: this needs a sign-in of the last %d minutes.", int(recently.Minutes()))
 }
 
 // Tenant is whose records the call is about.

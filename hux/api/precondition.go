@@ -37,7 +37,8 @@ func IfMatch(r *http.Request, anyRevision bool) (Precondition, error) {
 	for _, suffix := range []string{"-gzip", "-br", "-zstd", ";gzip"} {
 		tag = strings.TrimSuffix(tag, suffix)
 	}
-	id, revision, ok3 := strings.Cut(tag, ":")
+	colon := strings.LastIndexByte(tag, ':') // a policy's tag may name its scope, which has one too
+	id, revision, ok3 := tag[:max(colon, 0)], tag[colon+1:], colon > 0
 	if _, err := strconv.ParseUint(revision, 10, 31); !ok || !ok2 || !ok3 || id == "" || err != nil || len(values) > 1 {
 		return Precondition{}, hux.Errorf(hux.BadPrecondition, `If-Match must be an ETag as it was given, such as "cnv_…:3".`)
 	}
@@ -50,6 +51,11 @@ func (p Precondition) Check(id string, revision int) error {
 	if p.any || `"`+p.tag+`"` == ETag(id, revision) {
 		return nil
 	}
+	return Stale(id, revision)
+}
+
+// Stale is precondition_failed, with the revision that there is.
+func Stale(id string, revision int) error {
 	e := hux.Errorf(hux.PreconditionFailed, "The record was changed meanwhile; look at it again.")
 	e.Members = map[string]any{"current_revision": revision}
 	e.ETag = ETag(id, revision)

@@ -12,13 +12,14 @@ const Prefix = "/hux/v1"
 // Route is one line of /hux/v1: what the map of URLs, the manifest and the
 // OpenAPI document are made from.
 type Route struct {
-	Method  string
-	Path    string     // below Prefix, such as /conversations/{id}
-	Summary string     // what it does, in one line
-	Flags   []string   // any of them serves it
-	Kinds   []hux.Kind // who may call it; nil for everybody
-	Signed  bool       // a webhook: a signature of its body stands for a credential
-	Anyone  bool       // needs no tenant: whoever is signed in may call it, and Call.DB is nil
+	Method   string
+	Path     string     // below Prefix, such as /conversations/{id}
+	Summary  string     // what it does, in one line
+	Flags    []string   // any of them serves it
+	Kinds    []hux.Kind // who may call it; nil for everybody
+	Signed   bool       // a webhook: a signature of its body stands for a credential
+	Operator bool       // besides Kinds: a person with the operator's role
+	Anyone   bool       // needs no tenant: whoever is signed in may call it, and Call.DB is nil
 
 	Query   []string // the names it takes in the query, each of queryParameters
 	Request string   // schema of its body, "" for none
@@ -30,6 +31,7 @@ type Route struct {
 	Record  string         // schema of what it answers with, "" for any JSON
 	Answer  Answer         // in which form it answers with it
 	Besides map[string]any // members of a page beside items and next, each with its JSON Schema
+	Waits   bool           // it may take as long as its caller asks, and is told when the router ends
 	Headers []string       // of its answers besides those of every answer, each of headers
 	Errors  []hux.Code     // it refuses with besides those that its form brings, which Codes adds
 
@@ -48,6 +50,12 @@ const (
 	Stream               // text/event-stream, a record in the data of each frame
 	Bytes                // no record, but what it has in it, in its own media type
 )
+
+// HumanOnly reports whether the route is for a person's own decision, which from
+// a browser is taken on the console alone (contracts 2.1).
+func (rt Route) HumanOnly() bool {
+	return rt.writes() && len(rt.Kinds) == 1 && rt.Kinds[0] == hux.KindHuman
+}
 
 // writes reports whether the route takes an Idempotency-Key.
 func (rt Route) writes() bool { return rt.Method != http.MethodGet }

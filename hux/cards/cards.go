@@ -3,6 +3,7 @@
 package cards
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"bstein.dev/hux/hux/artifacts"
 	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/memory"
 	"bstein.dev/hux/hux/modes"
@@ -31,19 +33,25 @@ type Parts struct {
 	Keys    *record.Keys
 	Cursors *api.Cursors
 	Flags   hux.Flags
+	Due     *due.Index
+	Build   hux.Build
+	Stop    func(ctx context.Context, t hux.Tenant, owner hux.User, runID string) error // see autonomy.Parts
 }
 
 // Routes are the cards' lines of /hux/v1. The zero Parts make a list to look
 // at, which nobody may call.
 func Routes(p Parts) []api.Route {
 	conversations := conversation.New(p.Log, p.Door, p.Keys, p.Cursors, p.Flags)
+	autonomous := autonomy.New(autonomy.Parts{
+		Log: p.Log, Conversations: conversations, Door: p.Door, Keys: p.Keys, Cursors: p.Cursors, Due: p.Due, Build: p.Build, Stop: p.Stop,
+	})
 	return slices.Concat(
 		conversations.Routes(),
-		timeline.New(p.Log, conversations, p.Door, p.Keys, nil).Routes(),
+		timeline.New(p.Log, conversations, p.Door, p.Keys, autonomous.Observe).Routes(),
 		memory.Routes(),
 		projects.Routes(),
 		artifacts.Routes(),
-		autonomy.Routes(),
+		autonomous.Routes(),
 		modes.Routes(),
 		research.Routes(),
 		onboarding.Routes(),
@@ -63,6 +71,7 @@ func Machines() []hux.Machine {
 		research.SourceStates,
 		onboarding.States,
 		privacy.NoticeStates,
+		releases.States,
 	}
 }
 
@@ -70,7 +79,7 @@ func Machines() []hux.Machine {
 // name of the schema.
 func Rules() map[string]schema.Rule {
 	rules := map[string]schema.Rule{}
-	for _, own := range []map[string]schema.Rule{artifacts.Rules, conversation.Rules, memory.Rules, autonomy.Rules, modes.Rules, projects.Rules, research.Rules, onboarding.Rules, privacy.Rules} {
+	for _, own := range []map[string]schema.Rule{artifacts.Rules, conversation.Rules, memory.Rules, autonomy.Rules, modes.Rules, projects.Rules, research.Rules, onboarding.Rules, privacy.Rules, releases.Rules} {
 		maps.Copy(rules, own)
 	}
 	return rules

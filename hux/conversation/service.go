@@ -48,6 +48,9 @@ func (s *Service) Peek(tx *store.Tx, call *api.Call, id string) (*Conversation, 
 	return s.records.Peek(tx, call, id)
 }
 
+// Read reads a conversation, whoever owns it, or nil.
+func (s *Service) Read(tx *store.Tx, id string) (*Conversation, error) { return s.records.Read(tx, id) }
+
 // Routes are the conversation's lines of /hux/v1.
 func (s *Service) Routes() []api.Route {
 	scoped := []string{"hux.activity_timeline", "hux.memory_control", "hux.projects", "hux.artifacts", "hux.autonomy", "hux.friendly_modes", "hux.research", "hux.privacy"}

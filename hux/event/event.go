@@ -205,3 +205,28 @@ func Begin(tx *store.Tx) error {
 func Renew(tx *store.Tx) error {
 	return tx.Put(epochs, storeEpoch, []byte(hux.NewID("epo")[4:]))
 }
+
+// maxRun bounds how far back the events of a run are looked for.
+const maxRun = 10_000
+
+// OfRun gives a run's events, from its run.started or as far back as maxRun
+// events of the conversation go, oldest first.
+func OfRun(tx *store.Tx, conversation, runID string) (events []Event, err error) {
+	seen := 0
+	scanErr := tx.ScanBack(bucket, conversation, "", func(_ string, value []byte) bool {
+		var e Event
+		if err = json.Unmarshal(value, &e); err != nil {
+			err = fmt.Errorf("an event of %s: %w: %w", conversation, store.ErrCorrupt, err)
+			return false
+		}
+		if seen++; e.RunID == runID {
+			events = append(events, e)
+		}
+		return seen < maxRun && (e.RunID != runID || e.Kind != "run.started")
+	})
+	if err == nil {
+		err = scanErr
+	}
+	slices.Reverse(events)
+	return events, err
+}

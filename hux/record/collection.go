@@ -139,30 +139,40 @@ func (c *Collection[T]) Change(tx *store.Tx, call *api.Call, id string, p *api.P
 	if err != nil {
 		return nil, err
 	}
-	m := c.spec.Meta(r)
 	if p != nil {
+		m := c.spec.Meta(r)
 		if err := p.Check(m.ID, m.Revision); err != nil {
 			return nil, err
 		}
 	}
+	return r, c.Alter(tx, r, fn)
+}
+
+// Alter is Change of a record that was read already, such as one that the
+// router itself moves on.
+func (c *Collection[T]) Alter(tx *store.Tx, r *T, fn func(*T) error) error {
 	before := ""
 	if c.spec.State != nil {
 		before = *c.spec.State(r)
 	}
 	if err := fn(r); err != nil {
-		return nil, err
+		return err
 	}
 	if c.spec.State != nil {
 		if after := *c.spec.State(r); after != before {
 			if err := c.spec.States.Check(before, after); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
+	m := c.spec.Meta(r)
 	m.Revision++
 	m.UpdatedAt = hux.Now()
-	return r, c.put(tx, r)
+	return c.put(tx, r)
 }
+
+// Keep writes members of a record that move without a revision.
+func (c *Collection[T]) Keep(tx *store.Tx, r *T) error { return c.put(tx, r) }
 
 func (c *Collection[T]) fill(tx *store.Tx, r *T) error {
 	if c.spec.Fill == nil {

@@ -140,3 +140,19 @@ func readOnly(pointer string) Fault {
 func tooMany(tokens []string, keyword string, limit int, what string) Fault {
 	return Fault{pointer(tokens), keyword, atMost(limit, what)}
 }
+
+// Refused is the error of faults that rules found, nil where there are none:
+// the code of the first that is one of the contract's, else schema_invalid.
+func Refused(list []Fault) error {
+	if len(list) == 0 {
+		return nil
+	}
+	code := hux.SchemaInvalid
+	for _, f := range list {
+		if c := hux.Code(f.Code); c.Meaning() != "" {
+			code = c
+			break
+		}
+	}
+	return refusal(code, "The body breaks a rule; errors says which and where.", list)
+}

@@ -53,9 +53,10 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 		return err
 	}
 	var value []byte
+	var after func()
 	replayed := false
 	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		value, replayed = nil, false
+		value, replayed, after = nil, false, nil
 		c, err := s.conversations.Peek(tx, call, conversationID)
 		if err != nil {
 			return err
@@ -86,10 +87,8 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 			if err := s.noteReport(tx, c.ID, reported, seq); err != nil {
 				return err
 			}
-			if s.observe != nil {
-				if err := s.observe(tx, call, draft.Event(seq)); err != nil {
-					return err
-				}
+			if after, err = s.follow(tx, call, c, draft.Event(seq)); err != nil {
+				return err
 			}
 		}
 		return key.Save(tx, record.Outcome{Status: http.StatusCreated, ID: strconv.FormatUint(seq, 10)})
@@ -102,8 +101,27 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 	} else {
 		s.log.Committed(call.Tenant(), conversationID)
 	}
+	if after != nil {
+		after()
+	}
 	api.RawJSON(w, http.StatusCreated, value)
 	return nil
+}
+
+// follow does what an event brings with it: it is known which run is under way,
+// and who observes is told.
+func (s *Service) follow(tx *store.Tx, call *api.Call, c *conversation.Conversation, e *event.Event) (after func(), err error) {
+	switch {
+	case e.RunID == "":
+	case e.Kind == "run.started":
+		err = s.conversations.StartRun(tx, e.ConversationID, e.RunID)
+	case e.Kind == "run.finished":
+		err = s.conversations.FinishRun(tx, e.ConversationID, e.RunID)
+	}
+	if err != nil || s.observe == nil {
+		return nil, err
+	}
+	return s.observe(tx, call, c, e)
 }
 
 // draft makes the event of what a client says, without the secrets in it.

@@ -29,9 +29,11 @@ type Service struct {
 	observe       Observer
 }
 
-// Observer is told of an event that a client posts, in its transaction and
-// after it has its number. It may append events of its own.
-type Observer func(tx *store.Tx, call *api.Call, e *event.Event) error
+// Observer is told of an event that a client posts, with its conversation (to
+// look at alone), in its transaction and
+// after it has its number. It may append events of its own; after is called
+// once all of it is durable.
+type Observer func(tx *store.Tx, call *api.Call, c *conversation.Conversation, e *event.Event) (after func(), err error)
 
 // New makes the card's Service. observe may be nil.
 func New(log *event.Log, conversations *conversation.Service, door *api.Door, keys *record.Keys, observe Observer) *Service {

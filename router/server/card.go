@@ -17,17 +17,17 @@ import (
 )
 
 // cardRoutes puts the cards' lines of /hux/v1 into the map of URLs.
-func (s *Server) cardRoutes() []route {
+func (s *Server) cardRoutes(site identity.Site) []route {
 	var routes []route
 	for _, rt := range s.cards {
-		routes = append(routes, route{rt.Method, "/hux/v1" + rt.Path, signedIn, s.card(rt)})
+		routes = append(routes, route{rt.Method, "/hux/v1" + rt.Path, signedIn, s.card(site, rt)})
 	}
 	return routes
 }
 
 // card makes a card's route a handler of ours: its flag, who may call it, and
 // the call's tenant.
-func (s *Server) card(rt api.Route) handler {
+func (s *Server) card(site identity.Site, rt api.Route) handler {
 	return func(w http.ResponseWriter, r *http.Request, id *identity.Identity) error {
 		return api.Gate(s.flags, rt.Flags, func(w http.ResponseWriter, r *http.Request) error {
 			if rt.Handler == nil {
@@ -37,16 +37,23 @@ func (s *Server) card(rt api.Route) handler {
 			if err != nil {
 				return err
 			}
-			if rt.Kinds != nil && !slices.Contains(rt.Kinds, id.Actor.Kind) {
-				if slices.Contains(rt.Kinds, hux.KindHuman) {
+			operator := rt.Operator && id.Actor.Kind == hux.KindHuman
+			if rt.Kinds != nil && !slices.Contains(rt.Kinds, id.Actor.Kind) && !(operator && id.Has(identity.RoleOperator)) {
+				switch {
+				case operator:
+					return hux.Errorf(hux.OperatorRequired, "This needs the role %s at the sign-in provider.", identity.RoleOperator)
+				case slices.Contains(rt.Kinds, hux.KindHuman):
 					return hux.Errorf(hux.HumanRequired, "Only a person may do this.")
 				}
 				return hux.Errorf(hux.AgentRequired, "Only a program with its own credential may do this.")
 			}
+			if rt.HumanOnly() && id.Method == identity.Session && site != identity.Console { // not for scripts of the WebUI's page
+				return s.consoleRequired()
+			}
 			for name, value := range mux.Vars(r) {
 				r.SetPathValue(name, value)
 			}
-			if rt.Answer == api.Stream { // all else ends by itself, and may at shutdown too
+			if rt.Answer == api.Stream || rt.Waits { // all else ends by itself, and may at shutdown too
 				ctx, end := s.lifetime(r.Context())
 				defer end()
 				r = r.WithContext(ctx)
@@ -79,7 +86,7 @@ var surfaces = map[hux.Kind][]hux.Surface{
 // call says who asks and, where it matters, of which tenant.
 func (s *Server) call(r *http.Request, id *identity.Identity, ofTenant bool) (*api.Call, error) {
 	allowed := surfaces[id.Actor.Kind]
-	c := &api.Call{Actor: id.Actor, User: id.User, Surface: allowed[0], Build: s.build}
+	c := &api.Call{Actor: id.Actor, User: id.User, Surface: allowed[0], Build: s.build, SignedInAt: id.AuthTime}
 	if ofTenant {
 		t, err := s.tenantFor(r.Context(), id)
 		if err != nil {

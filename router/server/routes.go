@@ -38,7 +38,7 @@ type handler func(w http.ResponseWriter, r *http.Request, id *identity.Identity)
 // is ours and that is not in the map of its site is 404.
 func (s *Server) everywhere(site identity.Site) []route {
 	auth := plain(s.identity.Handler(site))
-	return append(s.cardRoutes(), []route{
+	return append(s.cardRoutes(site), []route{
 		{"GET", "/hux/bridge/{file:.*}", public, plain(bridge.Handler())},
 		{"GET", "/hux/auth/{step:.*}", public, auth},
 		{"POST", "/hux/auth/{step:.*}", public, auth},

@@ -28,6 +28,7 @@ import (
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/cards"
+	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/modes"
 	"bstein.dev/hux/hux/record"
@@ -60,6 +61,7 @@ type Server struct {
 
 	db        *store.DB
 	stores    *store.Pool
+	due       *due.Index
 	cards     []api.Route
 	contract  *reference.Contract
 	identity  *identity.Service
@@ -175,12 +177,15 @@ func (s *Server) deal(registry []hux.Flag) error {
 		return err
 	}
 	s.stores = store.NewPool(store.PoolOptions{Dir: filepath.Join(c.Data, "tenants"), Quota: c.TenantQuota, Prepare: event.Begin})
+	if s.due, err = due.NewIndex(s.db, s.stores); err != nil {
+		return err
+	}
 	foundation := api.Foundation{
 		Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser, VectorsSHA256: contract.VectorsSHA256(), Modes: switchyard.Manifest(),
 	}
 	s.cards, err = foundation.Routes(cards.Routes(cards.Parts{
 		Log: event.NewLog(c.StreamsPerUser), Door: api.NewDoor(schemas), Keys: record.NewKeys(derive(c.Key, "idempotency")),
-		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags,
+		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags, Due: s.due, Build: s.build,
 	}))
 	if err != nil {
 		return err
@@ -256,6 +261,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	})
 	wg.Go(func() { s.stores.Run(background) })
 	wg.Go(func() { s.sweep(background) })
+	wg.Go(func() { s.due.Run(background) })
 	wg.Go(func() { s.runSelfCheck(background) })
 	stopAdmin, err := s.ServeAdmin()
 	if err != nil {

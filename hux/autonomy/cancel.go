@@ -1,0 +1,365 @@
+package autonomy
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/due"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/store"
+)
+
+const stopsBucket = "stops" // conversation id and hash of run → stop
+
+// stop is a run that somebody asked to stop.
+type stop struct {
+	RunID       string    `json:"run_id"`
+	RequestedAt hux.Time  `json:"requested_at"`
+	RequestedBy hux.Actor `json:"requested_by"`
+	Confirmed   bool      `json:"confirmed"` // whatever runs it said that it is at its end
+	Refused     bool      `json:"refused"`   // or that it can't stop it
+	ReceiptID   string    `json:"receipt_id"`
+}
+
+func (s *Service) stopKey(conversationID, runID string) string {
+	return conversationID + s.Keys.Short("run", runID)
+}
+
+func (s *Service) readStop(tx *store.Tx, conversationID, runID string) (*stop, error) {
+	value := tx.Get(stopsBucket, s.stopKey(conversationID, runID))
+	if value == nil {
+		return nil, nil
+	}
+	st := new(stop)
+	return st, json.Unmarshal(value, st)
+}
+
+func (s *Service) writeStop(tx *store.Tx, conversationID string, st *stop) error {
+	value, err := json.Marshal(st)
+	if err != nil {
+		return err
+	}
+	return tx.Put(stopsBucket, s.stopKey(conversationID, st.RunID), value)
+}
+
+func (st *stop) due(conversationID string) due.Item {
+	return due.Item{At: st.RequestedAt.Add(ReceiptDeadline), Kind: dueReceipt, ID: conversationID + " " + st.RunID}
+}
+
+// cancellation is how far a stop is.
+func (s *Service) cancellation(tx *store.Tx, st *stop) (Cancellation, error) {
+	var receipt *Receipt
+	if st.ReceiptID != "" {
+		var err error
+		if receipt, err = s.receipt(tx, st.ReceiptID); err != nil {
+			return Cancellation{}, err
+		}
+	}
+	return CancellationOf(st.RequestedAt, receipt), nil
+}
+
+// cancel answers POST …/cancel: 202 with stopping, or 200 with what came of it
+// where there is a receipt. The run is the key: to ask again changes nothing.
+func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	if _, err := s.Keys.Of(r, call, nil); err != nil {
+		return err
+	}
+	id, runID := r.PathValue("id"), r.PathValue("run_id")
+	release, err := s.Due.Hold(r.Context(), call.Tenant(), time.Now().Add(ReceiptDeadline))
+	if err != nil {
+		return err
+	}
+	defer release()
+	var c changes
+	var answer Cancellation
+	var owner hux.User
+	begun := false
+	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
+		c, begun = changes{}, false
+		conv, err := s.Conversations.Peek(tx, call, id)
+		if err != nil {
+			return err
+		}
+		owner = conv.Owner
+		if s.Conversations.RunOf(tx, runID) != conv.ID {
+			return hux.Errorf(hux.NotFound, "There is no such run in this conversation.")
+		}
+		st, err := s.readStop(tx, conv.ID, runID)
+		if err != nil {
+			return err
+		}
+		if st == nil {
+			st, begun = &stop{RunID: runID, RequestedAt: hux.Now(), RequestedBy: call.Actor}, true
+			if err := s.beginStop(tx, call, conv, st, &c); err != nil {
+				return err
+			}
+			begun = st.ReceiptID == ""
+		}
+		answer, err = s.cancellation(tx, st)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.wake(call.Tenant(), c)
+	if begun && s.Stop != nil {
+		go s.stopUpstream(call.DB, owner, id, runID)
+	}
+	status := http.StatusAccepted
+	if answer.ReceiptID != nil {
+		status = http.StatusOK
+	}
+	return api.JSON(w, status, answer)
+}
+
+// beginStop notes that a run is to stop and cancels what it asks. One that has
+// finished has its receipt at once.
+func (s *Service) beginStop(tx *store.Tx, call *api.Call, conv *conversation.Conversation, st *stop, c *changes) error {
+	started := "started"
+	if err := c.tell(tx, call, event.Event{
+		ConversationID: conv.ID, RunID: st.RunID, Kind: "run.cancel_requested", Status: &started, Summary: "Asked to stop",
+	}); err != nil {
+		return err
+	}
+	if err := s.cancelPending(tx, call, conv.ID, st.RunID, "the run was stopped", c); err != nil {
+		return err
+	}
+	if err := s.writeStop(tx, conv.ID, st); err != nil {
+		return err
+	}
+	seen, err := s.observed(tx, conv.ID, st.RunID)
+	if err != nil {
+		return err
+	}
+	if seen.finished {
+		return s.writeReceipt(tx, call, conv, st, seen.outcome(st), seen.effects, "partial", c)
+	}
+	return due.Put(tx, st.due(conv.ID))
+}
+
+// stopUpstream really stops the run, and writes the receipt once it is at its
+// end there. It has until the deadline.
+func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, runID string) {
+	ctx, cancel := context.WithTimeout(context.Background(), ReceiptDeadline)
+	defer cancel()
+	err := s.Stop(ctx, db.Tenant(), owner, runID)
+	failed("stopping a run", db.Tenant(), err)
+	failed("writing a receipt", db.Tenant(), s.conclude(context.Background(), db, conversationID, runID, func(st *stop) bool {
+		st.Confirmed, st.Refused = err == nil, err != nil
+		return st.Confirmed // else its events or the deadline say how it ended
+	}))
+}
+
+// overdueReceipt is what falls due at the deadline of a receipt.
+func (s *Service) overdueReceipt(ctx context.Context, db *store.Lease, i due.Item) error {
+	conversationID, runID := i.ID[:len("cnv_")+32], i.ID[len("cnv_")+33:]
+	if err := s.conclude(ctx, db, conversationID, runID, func(*stop) bool { return true }); err != nil {
+		return err
+	}
+	return db.Update(ctx, func(tx *store.Tx) error { return due.Done(tx, i) })
+}
+
+// conclude writes the receipt of a stop that has none, if now says yes.
+func (s *Service) conclude(ctx context.Context, db *store.Lease, conversationID, runID string, now func(*stop) bool) error {
+	call := s.system(db)
+	var c changes
+	err := db.Update(ctx, func(tx *store.Tx) error {
+		c = changes{}
+		st, err := s.readStop(tx, conversationID, runID)
+		if err != nil || st == nil || st.ReceiptID != "" {
+			return err
+		}
+		if !now(st) {
+			return s.writeStop(tx, conversationID, st)
+		}
+		conv, err := s.Conversations.Read(tx, conversationID)
+		if err != nil || conv == nil {
+			return err
+		}
+		seen, err := s.observed(tx, conversationID, runID)
+		if err != nil {
+			return err
+		}
+		return s.writeReceipt(tx, call, conv, st, seen.outcome(st), seen.effects, "partial", &c)
+	})
+	s.wake(db.Tenant(), c)
+	return err
+}
+
+// writeReceipt ends a stop, and the run with it: nothing of the run is taken
+// after the receipt.
+func (s *Service) writeReceipt(tx *store.Tx, call *api.Call, conv *conversation.Conversation, st *stop, outcome string, effects []SideEffect, coverage string, c *changes) error {
+	p := call.Provenance()
+	receipt := Receipt{
+		Schema: ReceiptSchema, ID: hux.NewID("rcp"), Owner: conv.Owner, Kind: "cancellation", ConversationID: conv.ID, RunID: st.RunID,
+		RequestedAt: st.RequestedAt, RequestedBy: st.RequestedBy, Outcome: outcome, SideEffects: append([]SideEffect{}, effects...), Coverage: coverage,
+		CompletedAt: p.Time, CreatedAt: p.Time, Provenance: p,
+	}
+	value, err := json.Marshal(receipt)
+	if err != nil {
+		return err
+	}
+	if err := tx.Put(ReceiptSchema, receipt.ID, value); err != nil {
+		return err
+	}
+	item := st.due(conv.ID)
+	st.ReceiptID = receipt.ID
+	if err := s.writeStop(tx, conv.ID, st); err != nil {
+		return err
+	}
+	if err := due.Done(tx, item); err != nil {
+		return err
+	}
+	status := "completed"
+	if outcome == FailedToStop || outcome == Unknown {
+		status = "failed"
+	}
+	if err := c.tell(tx, call, event.Event{
+		ConversationID: conv.ID, RunID: st.RunID, Kind: "run.receipt", Status: &status, Summary: outcomeText(outcome, len(effects)),
+		Evidence: []hux.EvidenceRef{{Kind: "receipt", ID: receipt.ID, Owner: "hux"}},
+		Data:     facts{"receipt_id": receipt.ID, "outcome": outcome, "side_effects": len(effects), "coverage": coverage}.json(),
+	}); err != nil {
+		return err
+	}
+	if err := s.Conversations.FinishRun(tx, conv.ID, st.RunID); err != nil {
+		return err
+	}
+	return s.Conversations.EndRun(tx, conv.ID, st.RunID)
+}
+
+func (s *Service) receipt(tx *store.Tx, id string) (*Receipt, error) {
+	value := tx.Get(ReceiptSchema, id)
+	if value == nil || !hux.ValidID("rcp", id) {
+		return nil, nil
+	}
+	r := new(Receipt)
+	return r, json.Unmarshal(value, r)
+}
+
+func (s *Service) getCancel(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	var answer Cancellation
+	err := call.DB.View(r.Context(), func(tx *store.Tx) error {
+		c, err := s.Conversations.Peek(tx, call, r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		st, err := s.readStop(tx, c.ID, r.PathValue("run_id"))
+		if err != nil {
+			return err
+		}
+		if st == nil {
+			return hux.Errorf(hux.NotFound, "Nobody has asked this run to stop.")
+		}
+		answer, err = s.cancellation(tx, st)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return api.JSON(w, http.StatusOK, answer)
+}
+
+func (s *Service) listReceipts(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	l, err := s.Cursors.List(r, call.Tenant(), "conversation_id", "run_id")
+	if err != nil {
+		return err
+	}
+	page := record.Page[*Receipt]{Items: []*Receipt{}}
+	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
+		var failed error
+		err := tx.ScanBack(ReceiptSchema, "", l.After, func(id string, value []byte) bool {
+			receipt := new(Receipt)
+			if failed = json.Unmarshal(value, receipt); failed != nil {
+				return false
+			}
+			if !call.Sees(receipt.Owner) || !passes(l.Filters, "conversation_id", receipt.ConversationID) || !passes(l.Filters, "run_id", receipt.RunID) {
+				return true
+			}
+			if len(page.Items) == l.Limit {
+				cursor := l.Next(page.Items[len(page.Items)-1].ID)
+				page.Next = &cursor
+				return false
+			}
+			page.Items = append(page.Items, receipt)
+			return true
+		})
+		if failed != nil {
+			return failed
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return api.JSON(w, http.StatusOK, page)
+}
+
+func (s *Service) getReceipt(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	var receipt *Receipt
+	err := call.DB.View(r.Context(), func(tx *store.Tx) (err error) {
+		receipt, err = s.receipt(tx, r.PathValue("id"))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if receipt == nil || !call.Sees(receipt.Owner) {
+		return hux.Errorf(hux.NotFound, "There is no such record.")
+	}
+	return api.JSON(w, http.StatusOK, receipt)
+}
+
+// postReceipt takes an agent's own word on how its run ended. The first
+// receipt counts, whoever wrote it.
+func (s *Service) postReceipt(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	var in ReceiptCreate
+	canonical, err := s.Door.Read(w, r, "hux.receipt.create.v1", &in)
+	if err != nil {
+		return err
+	}
+	if err := refusedStop(in.Outcome, in.SideEffects); err != nil {
+		return err
+	}
+	if _, err := s.Keys.Of(r, call, canonical); err != nil {
+		return err
+	}
+	mask(in.SideEffects)
+	var c changes
+	var receipt *Receipt
+	status := http.StatusCreated
+	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
+		c, status = changes{}, http.StatusCreated
+		conv, runID, err := s.runOf(tx, call, in.Run)
+		if err != nil {
+			return err
+		}
+		st, err := s.readStop(tx, conv.ID, runID)
+		if err != nil {
+			return err
+		}
+		if st == nil {
+			return hux.Errorf(hux.UnknownReference, "Nobody has asked this run to stop.")
+		}
+		if st.ReceiptID != "" {
+			status = http.StatusOK
+		} else if err := s.writeReceipt(tx, call, conv, st, in.Outcome, in.SideEffects, in.Coverage, &c); err != nil {
+			return err
+		}
+		receipt, err = s.receipt(tx, st.ReceiptID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.wake(call.Tenant(), c)
+	if status == http.StatusOK {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	return api.JSON(w, status, receipt)
+}

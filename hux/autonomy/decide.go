@@ -1,0 +1,247 @@
+package autonomy
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/due"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/store"
+)
+
+// maxWait is how long a long poll waits at most, in seconds.
+const maxWait = 60
+
+func (s *Service) listApprovals(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	l, err := s.Cursors.List(r, call.Tenant(), "status", "conversation_id", "run_id")
+	if err != nil {
+		return err
+	}
+	s.looked(call)
+	now := time.Now()
+	var page record.Page[*Approval]
+	err = call.DB.View(r.Context(), func(tx *store.Tx) (err error) {
+		page.Items, page.Next, err = s.approvals.List(tx, call, l, func(a *Approval) bool {
+			a.Status = a.StateAt(now)
+			return passes(l.Filters, "status", a.Status) && passes(l.Filters, "conversation_id", a.ConversationID) && passes(l.Filters, "run_id", a.RunID)
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return api.JSON(w, http.StatusOK, page)
+}
+
+// passes reports whether a value is what a filter asks for, if it is asked.
+func passes(filters map[string]string, name, value string) bool {
+	want, asked := filters[name]
+	return !asked || want == value
+}
+
+// looked notes that a person asks what there is to decide.
+func (s *Service) looked(call *api.Call) {
+	if call.Actor.Kind == hux.KindHuman {
+		s.Log.Looked(call.Actor.ID)
+	}
+}
+
+// getApproval answers with an approval; with wait once it is decided, or the
+// seconds are over.
+func (s *Service) getApproval(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	wait, err := waitOf(r)
+	if err != nil {
+		return err
+	}
+	s.looked(call)
+	id := r.PathValue("id")
+	deadline := time.NewTimer(wait)
+	defer deadline.Stop()
+	for {
+		var moved <-chan struct{}
+		if wait > 0 {
+			moved = s.waiting.of(id)
+		}
+		var a *Approval
+		err := call.DB.View(r.Context(), func(tx *store.Tx) (err error) {
+			a, err = s.approvals.Load(tx, call, id)
+			return err
+		})
+		if err != nil {
+			s.waiting.wake(id) // of an id that nobody has, nothing is kept
+			return err
+		}
+		a.Status = a.StateAt(time.Now())
+		if wait == 0 || a.Status != ApprovalStates.Start {
+			if a.Status != ApprovalStates.Start {
+				s.waiting.wake(id)
+			}
+			return s.approvals.Answer(w, r, a, wait > 0)
+		}
+		select {
+		case <-moved:
+		case <-time.After(time.Until(a.ExpiresAt.Time)):
+		case <-deadline.C:
+			wait = 0
+		case <-r.Context().Done():
+			wait = 0 // the router goes, or the one who waits has gone
+		}
+	}
+}
+
+func waitOf(r *http.Request) (time.Duration, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil || len(q) > 1 || len(q["wait"]) != len(q) {
+		return 0, hux.Errorf(hux.BadRequest, "The query has the name wait alone, once.")
+	}
+	if !q.Has("wait") {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(q.Get("wait"))
+	if err != nil || n < 0 {
+		return 0, hux.Errorf(hux.BadRequest, "wait is a number of seconds from 0 to %d.", maxWait)
+	}
+	return time.Duration(min(n, maxWait)) * time.Second, nil
+}
+
+// decideApproval takes a person's decision. The first counts.
+func (s *Service) decideApproval(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	var precondition *api.Precondition
+	if len(r.Header["If-Match"]) > 0 {
+		p, err := api.IfMatch(r, false)
+		if err != nil {
+			return err
+		}
+		precondition = &p
+	}
+	var in ApprovalDecide
+	canonical, err := s.Door.Read(w, r, "hux.approval.decide.v1", &in)
+	if err != nil {
+		return err
+	}
+	key, err := s.Keys.Of(r, call, canonical)
+	if err != nil {
+		return err
+	}
+	if in.Choice == Always {
+		if err := call.RecentSignIn(); err != nil {
+			return err
+		}
+	}
+	release, err := s.Due.Hold(r.Context(), call.Tenant(), time.Now().Add(GrantLifetime(in.Choice, 0)))
+	if err != nil {
+		return err
+	}
+	defer release()
+	in.Reason, _ = redact.MaskText(in.Reason)
+	var c changes
+	err = s.approvals.Write(w, r, call, key, func(tx *store.Tx) (*Approval, int, []*event.Event, error) {
+		c = changes{}
+		a, err := s.approvals.Load(tx, call, r.PathValue("id"))
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		if err := a.Decidable(in.Choice, in.EvidenceHash, time.Now()); err != nil {
+			return nil, 0, nil, err
+		}
+		grant, err := s.grantOf(tx, call, a, in.Choice, &c)
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		a, err = s.approvals.Change(tx, call, a.ID, precondition, func(a *Approval) error {
+			a.Status = in.Choice.Status()
+			a.Decision = &Answer{Choice: in.Choice, Reason: in.Reason, Actor: call.Actor, At: hux.Now(), Surface: call.Surface, GrantID: grant}
+			return nil
+		})
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		return a, http.StatusOK, nil, s.settled(tx, call, a, string(in.Choice), &c)
+	})
+	if err != nil {
+		return err
+	}
+	s.wake(call.Tenant(), c)
+	return nil
+}
+
+// settled takes a decided approval out of what is pending and due, and tells
+// of it.
+func (s *Service) settled(tx *store.Tx, call *api.Call, a *Approval, how string, c *changes) error {
+	if err := due.Done(tx, a.due()); err != nil {
+		return err
+	}
+	if err := tx.Delete(pendingBucket, s.pendingKey(a)); err != nil {
+		return err
+	}
+	c.approvals = append(c.approvals, a.ID)
+	return c.resolved(tx, call, a, how)
+}
+
+// resolved tells that an approval is no longer pending.
+func (c *changes) resolved(tx *store.Tx, call *api.Call, a *Approval, how string) error {
+	status := map[string]string{"approved": "completed", "denied": "failed", "expired": "failed", "cancelled": "cancelled"}[a.Status]
+	data := facts{"approval_id": a.ID, "tool": a.Request.Tool, "tool_call_id": a.Request.Evidence[0].ID, "status": a.Status}
+	if d := a.Decision; d != nil {
+		data["choice"] = d.Choice
+		if d.GrantID != nil {
+			data["grant_id"] = *d.GrantID
+		}
+	}
+	return c.tell(tx, call, event.Event{
+		ConversationID: a.ConversationID, RunID: a.RunID, Kind: "approval.resolved", Status: &status,
+		Summary: oneLine(outcomes[a.Status]+" ("+how+"): "+a.Request.Tool, maxSummary), Evidence: a.refs(), Data: data.json(),
+	})
+}
+
+var outcomes = map[string]string{"approved": "Allowed", "denied": "Denied", "expired": "Expired", "cancelled": "Cancelled"}
+
+// expireApproval is what falls due when nobody has decided.
+func (s *Service) expireApproval(ctx context.Context, db *store.Lease, i due.Item) error {
+	call := s.system(db)
+	var c changes
+	err := db.Update(ctx, func(tx *store.Tx) error {
+		c = changes{}
+		a, err := s.approvals.Read(tx, i.ID)
+		if err != nil {
+			return err
+		}
+		if a == nil || a.Status != ApprovalStates.Start {
+			return due.Done(tx, i)
+		}
+		return s.end(tx, call, a, "expired", "nobody decided in time", &c)
+	})
+	s.wake(db.Tenant(), c)
+	return err
+}
+
+// end moves a pending approval without a decision.
+func (s *Service) end(tx *store.Tx, call *api.Call, a *Approval, status, why string, c *changes) error {
+	if err := s.approvals.Alter(tx, a, func(a *Approval) error { a.Status = status; return nil }); err != nil {
+		return err
+	}
+	return s.settled(tx, call, a, why, c)
+}
+
+// cancelPending cancels the approvals of a run that is stopped or has ended.
+func (s *Service) cancelPending(tx *store.Tx, call *api.Call, conversationID, runID, why string, c *changes) error {
+	for _, id := range s.pendingOf(tx, conversationID, runID) {
+		a, err := s.approvals.Read(tx, id)
+		if err != nil {
+			return err
+		}
+		if a != nil && a.Status == ApprovalStates.Start {
+			if err := s.end(tx, call, a, "cancelled", why, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package autonomy
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/schema"
+	"bstein.dev/hux/hux/store"
+)
+
+// Observe looks at an event that a client posts, in its transaction: the time
+// that a tool ran is spent, and a run that has finished asks nothing any more
+// and has its receipt if it was to stop. after is to be called once the
+// transaction is durable.
+func (s *Service) Observe(tx *store.Tx, call *api.Call, conv *conversation.Conversation, e *event.Event) (after func(), err error) {
+	c := &changes{}
+	switch {
+	case e.RunID == "":
+	case e.Kind == "tool.finished" && e.Reporter == "":
+		err = s.spendTime(tx, conv, e)
+	case e.Kind == "run.finished":
+		err = s.runFinished(tx, call, conv, e, c)
+	}
+	return func() { s.wake(call.Tenant(), *c) }, err
+}
+
+func (s *Service) spendTime(tx *store.Tx, conv *conversation.Conversation, e *event.Event) error {
+	var data struct {
+		DurationMS int64 `json:"duration_ms"`
+	}
+	if len(e.Data) == 0 || json.Unmarshal(e.Data, &data) != nil || data.DurationMS <= 0 { // data is free
+		return nil
+	}
+	now := time.Now()
+	p, err := s.applying(tx, conv, e.RunID, now)
+	if err != nil || p.Revision == 0 {
+		return err
+	}
+	return s.writeBudgets(tx, p, SpendTime(p.Budgets, time.Duration(data.DurationMS)*time.Millisecond), e.RunID, now)
+}
+
+func (s *Service) runFinished(tx *store.Tx, call *api.Call, conv *conversation.Conversation, e *event.Event, c *changes) error {
+	system := s.system(call.DB)
+	if err := s.cancelPending(tx, system, e.ConversationID, e.RunID, "the run has ended", c); err != nil {
+		return err
+	}
+	p, err := s.applying(tx, conv, e.RunID, time.Now())
+	if err != nil {
+		return err
+	}
+	if err := s.forgetRun(tx, p, e.RunID); err != nil {
+		return err
+	}
+	if err := s.forgetCalls(tx, e.ConversationID, e.RunID); err != nil {
+		return err
+	}
+	st, err := s.readStop(tx, e.ConversationID, e.RunID)
+	if err != nil || st == nil || st.ReceiptID != "" {
+		return err
+	}
+	seen, err := s.observed(tx, conv.ID, e.RunID)
+	if err != nil {
+		return err
+	}
+	return s.writeReceipt(tx, system, conv, st, seen.outcome(st), seen.effects, "partial", c)
+}
+
+// observation is what the log says of a run.
+type observation struct {
+	finished   bool
+	status     string // of run.finished
+	effects    []SideEffect
+	unfinished int // tools that began and were not seen to end
+}
+
+// observed reads a run's own events back to its start. What has ended may have
+// had an effect; what has not, nobody knows, and nothing is known to have been
+// reverted.
+func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observation, err error) {
+	events, err := event.OfRun(tx, conversationID, runID)
+	if err != nil {
+		return o, err
+	}
+	ended := map[string]bool{}
+	for _, e := range slices.Backward(events) {
+		tool, callID := toolOf(&e)
+		switch e.Kind {
+		case "run.finished":
+			o.finished = true
+			if e.Status != nil {
+				o.status = *e.Status
+			}
+		case "tool.finished":
+			ended[callID] = true
+			if kind, has := effectOf(tool); has {
+				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+" has ended", maxSummary)))
+			}
+		case "tool.started":
+			if ended[callID] && callID != "" {
+				continue
+			}
+			if kind, has := effectOf(tool); has {
+				o.unfinished++
+				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+" had begun; nobody saw it end", maxSummary)))
+			}
+		}
+	}
+	slices.Reverse(o.effects) // as they happened
+	return o, nil
+}
+
+func toolOf(e *event.Event) (tool, callID string) {
+	var data struct {
+		Tool       string `json:"tool"`
+		ToolCallID string `json:"tool_call_id"`
+	}
+	_ = json.Unmarshal(e.Data, &data) // data is free
+	return data.Tool, data.ToolCallID
+}
+
+func effect(e *event.Event, callID, kind, summary string) SideEffect {
+	ref := hux.EvidenceRef{Kind: "tool_call", ID: callID, Owner: "gateway"}
+	if callID == "" {
+		ref = hux.EvidenceRef{Kind: "event", ID: e.ID, Owner: "hux"}
+	}
+	return SideEffect{EvidenceRef: ref, Kind: kind, Summary: summary}
+}
+
+// effectOf is the kind of effect that a tool may have; a tool that only reads
+// has none.
+func effectOf(tool string) (kind string, has bool) {
+	kinds := map[Capability]string{Write: "file", Execute: "process", Network: "network", Message: "message", MemoryWrite: "memory", Deploy: "deploy"}
+	capabilities := Capabilities(tool, nil)
+	if len(capabilities) > 1 && slices.Equal(capabilities, Capabilities("", nil)) {
+		return "other", true // nobody knows the tool
+	}
+	for _, c := range slices.Backward(AllCapabilities) {
+		if slices.Contains(capabilities, c) && kinds[c] != "" {
+			return kinds[c], true
+		}
+	}
+	return "", false
+}
+
+// outcome is what came of a stop, as far as the log tells.
+func (o observation) outcome(st *stop) string {
+	switch {
+	case o.finished && o.status == "completed":
+		return CompletedBeforeStop
+	case (o.finished || st.Confirmed) && o.unfinished > 0:
+		return PartiallyStopped
+	case o.finished || st.Confirmed:
+		return Stopped
+	case st.Refused:
+		return FailedToStop
+	}
+	return Unknown
+}
+
+func outcomeText(outcome string, effects int) string {
+	text := map[string]string{
+		Stopped: "Stopped", CompletedBeforeStop: "It had finished before it was stopped", PartiallyStopped: "Stopped in part",
+		FailedToStop: "It could not be stopped", Unknown: "Nobody knows whether it stopped",
+	}[outcome]
+	if effects == 1 {
+		return text + "; one thing was done"
+	}
+	if effects > 1 {
+		return text + "; several things were done"
+	}
+	return text
+}
+
+func refusedStop(outcome string, effects []SideEffect) error {
+	return schema.Refused(faultsOfStop(outcome, effects))
+}
+
+// mask takes secrets out of what an agent tells of its effects.
+func mask(effects []SideEffect) {
+	for i := range effects {
+		effects[i].Summary, _ = redact.MaskText(effects[i].Summary)
+	}
+}
+
+// runOf finds the conversation and the run that an agent names, both of which
+// must be known.
+func (s *Service) runOf(tx *store.Tx, call *api.Call, in Run) (*conversation.Conversation, string, error) {
+	q := question{}
+	err := s.place(tx, call, in, &q)
+	if known := (*hux.Error)(nil); errors.As(err, &known) && known.Code == hux.RunEnded {
+		err = nil // it has its receipt, and that is what is asked for
+	}
+	return q.conversation, q.runID, err
+}

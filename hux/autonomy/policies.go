@@ -1,0 +1,302 @@
+package autonomy
+
+import (
+	"encoding/binary"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/schema"
+	"bstein.dev/hux/hux/store"
+)
+
+const (
+	scopesBucket = "policy_scopes" // owner and scope → policy id
+	spentBucket  = "spent"         // policy, kind, window and which window → count, 8 bytes
+)
+
+// scopeOf reads the scope that a request names and holds it against what the
+// caller may see.
+func (s *Service) scopeOf(r *http.Request) (string, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	scope := UserScope
+	if err != nil || len(q) > 1 || len(q["scope"]) != len(q) {
+		return "", hux.Errorf(hux.BadRequest, "The query has the name scope alone, once.")
+	}
+	if q.Has("scope") {
+		scope = q.Get("scope")
+	}
+	if specificity(scope) == 0 {
+		return "", hux.Errorf(hux.BadRequest, "A scope is user, project:ID or conversation:ID.")
+	}
+	return scope, nil
+}
+
+// scoped is whose policy a scope names, and whether the conversation that it
+// names is private now.
+func (s *Service) scoped(tx *store.Tx, call *api.Call, scope string) (owner hux.User, private bool, err error) {
+	kind, id, _ := strings.Cut(scope, ":")
+	switch kind {
+	case "conversation":
+		c, err := s.Conversations.Peek(tx, call, id)
+		if err != nil {
+			return "", false, err
+		}
+		return c.Owner, c.Ephemeral, nil
+	case "project":
+		if tx.Get("hux.project.v1", id) == nil {
+			return "", false, hux.Errorf(hux.NotFound, "There is no such record.")
+		}
+	}
+	if call.User == "" {
+		return "", false, hux.Errorf(hux.HumanRequired, "This slot has several members: name a conversation.")
+	}
+	return call.User, false, nil
+}
+
+// policy reads the policy of a scope; nil where nobody has set one.
+func (s *Service) policy(tx *store.Tx, owner hux.User, scope string) (*Policy, error) {
+	id := tx.Get(scopesBucket, string(owner)+" "+scope)
+	if id == nil {
+		return nil, nil
+	}
+	return s.policies.Read(tx, string(id))
+}
+
+// applying is the policy that applies to a conversation, with its budgets as
+// they are for a run.
+func (s *Service) applying(tx *store.Tx, c *conversation.Conversation, runID string, now time.Time) (Policy, error) {
+	scopes := []string{ConversationScope(c.ID)}
+	if c.ProjectID != nil {
+		scopes = append(scopes, ProjectScope(*c.ProjectID))
+	}
+	for _, scope := range append(scopes, UserScope) { // the most specific first
+		p, err := s.policy(tx, c.Owner, scope)
+		if err != nil {
+			return Policy{}, err
+		}
+		if p != nil {
+			s.readBudgets(tx, p, runID, now)
+			return *p, nil
+		}
+	}
+	return DefaultPolicy(hux.Meta{Owner: c.Owner}, UserScope, c.Ephemeral, now), nil
+}
+
+// window names which window of a budget is open.
+func (s *Service) window(b Budget, runID string, now time.Time) string {
+	if b.Window == PerDay {
+		return now.UTC().Format(time.DateOnly)
+	}
+	return s.Keys.Short("budget", runID)
+}
+
+func spentKey(policyID string, b Budget) string {
+	return policyID + " " + b.Kind + " " + b.Window + " "
+}
+
+// readBudgets reads what is spent in the windows that are open.
+func (s *Service) readBudgets(tx *store.Tx, p *Policy, runID string, now time.Time) {
+	p.Budgets = ResetBudgets(p.Budgets, true, now)
+	for i := range p.Budgets {
+		b := &p.Budgets[i]
+		b.Spent = 0
+		if v := tx.Get(spentBucket, spentKey(p.ID, *b)+s.window(*b, runID, now)); len(v) == 8 {
+			b.Spent = int64(binary.BigEndian.Uint64(v)) //nolint:gosec // what writeBudgets wrote
+		}
+	}
+}
+
+// writeBudgets keeps what is spent after it was before. The first that is
+// spent of a day takes the days before away.
+func (s *Service) writeBudgets(tx *store.Tx, p Policy, after []Budget, runID string, now time.Time) error {
+	for i, b := range after {
+		if b.Spent == p.Budgets[i].Spent {
+			continue
+		}
+		prefix, window := spentKey(p.ID, b), s.window(b, runID, now)
+		if b.Window == PerDay && p.Budgets[i].Spent == 0 {
+			for _, old := range tx.List(spentBucket, prefix) {
+				if err := tx.Delete(spentBucket, old.Key); err != nil {
+					return err
+				}
+			}
+		}
+		if err := tx.Put(spentBucket, prefix+window, binary.BigEndian.AppendUint64(nil, uint64(b.Spent))); err != nil { //nolint:gosec // never negative
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetRun takes away what a run that has finished had spent of a policy's
+// budgets.
+func (s *Service) forgetRun(tx *store.Tx, p Policy, runID string) error {
+	for _, b := range p.Budgets {
+		if b.Window == PerRun {
+			if err := tx.Delete(spentBucket, spentKey(p.ID, b)+s.window(b, runID, time.Time{})); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fillPolicy reads the members that move without a revision.
+func (s *Service) fillPolicy(tx *store.Tx, p *Policy, now time.Time) error {
+	kind, id, _ := strings.Cut(p.Scope, ":")
+	private, run := false, ""
+	if kind == "conversation" {
+		run = s.Conversations.ActiveRun(tx, id)
+		c, err := s.Conversations.Read(tx, id)
+		if err != nil {
+			return err
+		}
+		private = c != nil && c.Ephemeral
+	}
+	s.readBudgets(tx, p, run, now)
+	p.Effective = EffectiveNow(*p, private, now)
+	return nil
+}
+
+func (s *Service) getPolicy(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	scope, err := s.scopeOf(r)
+	if err != nil {
+		return err
+	}
+	var p *Policy
+	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
+		owner, private, err := s.scoped(tx, call, scope)
+		if err != nil {
+			return err
+		}
+		if p, err = s.policy(tx, owner, scope); err != nil {
+			return err
+		}
+		if p == nil {
+			from := call.Provenance()
+			d := DefaultPolicy(hux.Meta{Owner: owner, CreatedAt: from.Time, UpdatedAt: from.Time, Provenance: from}, scope, private, from.Time.Time)
+			p = &d
+			return nil
+		}
+		return s.fillPolicy(tx, p, time.Now())
+	})
+	if err != nil {
+		return err
+	}
+	if p.Revision == 0 {
+		w.Header().Set("ETag", api.ETag(scope, 0))
+		return api.JSON(w, http.StatusOK, p)
+	}
+	return s.policies.Answer(w, r, p, true)
+}
+
+func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	scope, err := s.scopeOf(r)
+	if err != nil {
+		return err
+	}
+	none := r.Header.Get("If-None-Match") == "*" // for the first one; any other has a revision
+	var precondition api.Precondition
+	if !none {
+		if precondition, err = api.IfMatch(r, true); err != nil {
+			return err
+		}
+	}
+	var in PolicyPut
+	canonical, err := s.Door.Read(w, r, "hux.policy.put.v1", &in)
+	if err != nil {
+		return err
+	}
+	if err := schema.Refused(faultsOfPolicyPut(&in)); err != nil {
+		return err
+	}
+	key, err := s.Keys.Of(r, call, canonical)
+	if err != nil {
+		return err
+	}
+	set := func(p *Policy) {
+		p.Level, p.LevelExpiresAt, p.Budgets = in.Level, in.LevelExpiresAt, []Budget{}
+		for _, b := range in.Budgets {
+			p.Budgets = append(p.Budgets, Budget{Kind: b.Kind, Limit: b.Limit, Window: b.Window})
+		}
+	}
+	return s.policies.Write(w, r, call, key, func(tx *store.Tx) (p *Policy, status int, events []*event.Event, err error) {
+		owner, _, err := s.scoped(tx, call, scope)
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		before, old := AskFirst, 0
+		if p, err = s.policy(tx, owner, scope); err != nil {
+			return nil, 0, nil, err
+		}
+		if p != nil {
+			before, old = p.Level, p.Revision
+		}
+		switch {
+		case p == nil && !none:
+			if err := precondition.Check(scope, 0); err != nil {
+				return nil, 0, nil, err
+			}
+		case p != nil && none:
+			return nil, 0, nil, api.Stale(p.ID, p.Revision)
+		}
+		if in.Level != before {
+			if err := call.RecentSignIn(); err != nil {
+				return nil, 0, nil, err
+			}
+		}
+		status = http.StatusOK
+		if old == 0 {
+			status = http.StatusCreated
+			if p, err = s.policies.Create(tx, call, owner, func(m hux.Meta) *Policy {
+				p := &Policy{Meta: m, Scope: scope}
+				set(p)
+				return p
+			}); err != nil {
+				return nil, 0, nil, err
+			}
+			if err := tx.Put(scopesBucket, string(owner)+" "+scope, []byte(p.ID)); err != nil {
+				return nil, 0, nil, err
+			}
+		} else if p, err = s.policies.Change(tx, call, p.ID, &precondition, func(p *Policy) error { set(p); return nil }); err != nil {
+			return nil, 0, nil, err
+		}
+		events, err = s.policyChanged(tx, call, p, before)
+		return p, status, events, err
+	})
+}
+
+// policyChanged tells the conversation that the policy is of; one of wider
+// scope is told to those in which a run is under way.
+func (s *Service) policyChanged(tx *store.Tx, call *api.Call, p *Policy, before Level) (events []*event.Event, err error) {
+	kind, id, _ := strings.Cut(p.Scope, ":")
+	about := []string{id}
+	if kind != "conversation" {
+		about = s.Conversations.Active(tx)
+	}
+	for _, conversationID := range about {
+		c, err := s.Conversations.Read(tx, conversationID)
+		if err != nil {
+			return nil, err
+		}
+		if c == nil || c.Owner != p.Owner || kind == "project" && (c.ProjectID == nil || *c.ProjectID != id) {
+			continue
+		}
+		e := told(call, event.Event{
+			ConversationID: conversationID, Kind: "policy.changed", Summary: "The level is now " + levelName(p.Level),
+			Data: facts{"policy_id": p.ID, "scope": p.Scope, "from": before, "to": p.Level}.json(),
+		})
+		events = append(events, &e)
+	}
+	return events, nil
+}
+
+func levelName(l Level) string {
+	return map[Level]string{Safe: "Safe", AskFirst: "Ask First", Autonomous: "Autonomous"}[l]
+}

@@ -26,6 +26,7 @@ import (
 	"bstein.dev/hux/hux/onboarding"
 	"bstein.dev/hux/hux/privacy"
 	"bstein.dev/hux/hux/projects"
+	"bstein.dev/hux/hux/releases"
 	"bstein.dev/hux/hux/research"
 	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/timeline"
@@ -47,6 +48,10 @@ type problem struct {
 
 // types are the Go types of the contract's schemas.
 var types = map[string]any{
+	"hux.release.v1":                  releases.Release{},
+	"hux.release.create.v1":           releases.Create{},
+	"hux.release.transition.v1":       releases.Transition{},
+	"hux.release.check.v1":            releases.Check{},
 	"hux.approval.create.v1":          autonomy.ApprovalCreate{},
 	"hux.approval.decide.v1":          autonomy.ApprovalDecide{},
 	"hux.approval.v1":                 autonomy.Approval{},
@@ -196,7 +201,7 @@ func TestTypesHaveTheMembersOfTheirSchemas(t *testing.T) {
 		"hux.event.v1": {"updated_at"},
 		"hux.error.v1": {"instance", "current_revision", "allowed"},
 	}
-	tenants := []string{"hux.project.v1"}
+	tenants := []string{"hux.release.v1", "hux.project.v1"}
 	set := schemas(t)
 	for _, name := range names(set) {
 		var s struct {

@@ -196,6 +196,9 @@ func (d *describer) operation(rt Route) (object, error) {
 	if rt.Kinds != nil {
 		o["x-hux-actors"] = rt.Kinds
 	}
+	if rt.Operator {
+		o["x-hux-operator"] = true
+	}
 	if rt.Signed {
 		o["security"] = []any{object{"signature": []any{}}}
 	}
@@ -315,6 +318,7 @@ func headersOf(names ...string) object {
 
 // queryParameters says what each name in a query is.
 var queryParameters = map[string]object{
+	"service":         {"description": "Only those of this service.", "schema": Component("service_name")},
 	"context":         {"description": "The moment that a person is in.", "schema": Component("suggestion_context")},
 	"after_seq":       {"description": "Events after this number.", "schema": Component("count")},
 	"cursor":          {"description": "The next of an earlier page.", "schema": object{"type": "string"}},
@@ -338,6 +342,7 @@ var queryParameters = map[string]object{
 // pathParameters says what a variable is by the segment before it.
 var pathParameters = map[string]object{
 	"conversations/{id}": Component("conversation_id"),
+	"releases/{id}":      Component("release_id"),
 	"suggestions/{id}":   Component("suggestion_id"),
 	"messages/{id}":      Component("foreign_id"),
 	"notebooks/{id}":     Component("notebook_id"),

@@ -29,6 +29,9 @@ func (rt Route) Codes() []hux.Code {
 	default:
 		codes = append(codes, hux.HumanRequired)
 	}
+	if rt.Operator {
+		codes = append(codes, hux.OperatorRequired)
+	}
 	if rt.Query != nil {
 		codes = append(codes, hux.BadRequest)
 	}

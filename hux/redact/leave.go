@@ -25,8 +25,8 @@ var worded = map[string][]string{
 	"hux.grant.v1":             {"match"},
 	"hux.approval.v1":          {"request", "decision"},
 	"hux.receipt.v1":           {"side_effects"},
-	"hux.source.v1":            {"title", "locator", "author"},
-	"hux.passage.v1":           {"selector", "text"},
+	"hux.source.v1":            {"title", "locator", "author", "content_hash", "snapshot"},
+	"hux.passage.v1":           {"selector", "text", "content_hash"},
 	"hux.suggestion.v1":        {},
 	"hux.suggestion_state.v1":  {},
 	"hux.privacy_policy.v1":    {},
@@ -41,6 +41,9 @@ var worded = map[string][]string{
 // identity lists what names a record that has no id of its own.
 var identity = map[string][]string{
 	"hux.artifact_version.v1": {"artifact_id", "n"},
+	"hux.suggestion_state.v1": {"suggestion_id"},
+	"hux.privacy_policy.v1":   {"version"},
+	"hux.forget.v1":           {"conversation_id"},
 }
 
 // Leave gives record as it may leave its tenant: at level or at the record's

@@ -72,11 +72,20 @@ func worked(t *testing.T, name string) map[string]any {
 // there; at Full there is only what names it.
 func TestLeaveByRecord(t *testing.T) {
 	for name, c := range map[string]struct{ words, names []string }{
-		"hux.conversation.v1":     {[]string{"title", "tags", "external_refs"}, []string{"id"}},
-		"hux.memory.v1":           {[]string{"content", "topics"}, []string{"id"}},
-		"hux.project.v1":          {[]string{"title", "description", "tags"}, []string{"id"}},
-		"hux.artifact.v1":         {[]string{"title"}, []string{"id"}},
-		"hux.artifact_version.v1": {[]string{"content", "content_hash", "change_summary"}, []string{"artifact_id", "n"}},
+		"hux.conversation.v1":      {[]string{"title", "tags", "external_refs"}, []string{"id"}},
+		"hux.memory.v1":            {[]string{"content", "topics"}, []string{"id"}},
+		"hux.project.v1":           {[]string{"title", "description", "tags"}, []string{"id"}},
+		"hux.artifact.v1":          {[]string{"title"}, []string{"id"}},
+		"hux.artifact_version.v1":  {[]string{"content", "content_hash", "change_summary"}, []string{"artifact_id", "n"}},
+		"hux.source.v1":            {[]string{"title", "locator", "author", "content_hash", "snapshot"}, []string{"id", "kind"}},
+		"hux.passage.v1":           {[]string{"selector", "text", "content_hash"}, []string{"id"}},
+		"hux.citation.v1":          {nil, []string{"id"}},
+		"hux.research_notebook.v1": {[]string{"title", "question", "notes"}, []string{"id"}},
+		"hux.suggestion_state.v1":  {nil, []string{"suggestion_id"}},
+		"hux.privacy_notice.v1":    {[]string{"topic"}, []string{"id"}},
+		"hux.retention_audit.v1":   {nil, []string{"id"}},
+		"hux.forget.v1":            {nil, []string{"conversation_id"}},
+		"hux.release.v1":           {nil, []string{"id"}},
 	} {
 		record := worked(t, name)
 		if record["redaction"] == nil { // of projects and conversations
@@ -112,6 +121,15 @@ func TestLeaveByRecord(t *testing.T) {
 				t.Errorf("%s: words leave: %s", name, text)
 			}
 		}
+	}
+}
+
+// A release that was taken back holds an operator's reason.
+func TestLeaveOfARollback(t *testing.T) {
+	release := worked(t, "hux.release.v1")
+	release["rollback"] = map[string]any{"reason": "SENTINEL"}
+	if left := redact.Leave(release, redact.Partial); left["rollback"] != redact.Masked || left["state"] != release["state"] {
+		t.Errorf("a rollback: %v", left)
 	}
 }
 

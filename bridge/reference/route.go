@@ -73,13 +73,16 @@ func who(rt api.Route) string {
 	if rt.Signed {
 		return "whoever can sign it"
 	}
-	if rt.Kinds == nil {
+	if rt.Kinds == nil && !rt.Operator {
 		if rt.Anyone {
 			return "whoever is signed in"
 		}
 		return "whoever has a tenant"
 	}
 	var kinds []string
+	if rt.Operator {
+		kinds = append(kinds, "an operator")
+	}
 	for _, k := range rt.Kinds {
 		kinds = append(kinds, map[hux.Kind]string{hux.KindHuman: "a person", hux.KindAgent: "an agent", hux.KindWorker: "a worker", hux.KindSystem: "the router"}[k])
 	}

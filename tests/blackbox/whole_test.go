@@ -106,7 +106,7 @@ func TestRTR14_ServiceWorkerKeepsNoPageOfOurs(t *testing.T) {
 					path := a.Request.URL.Path
 					return a.StatusCode == 200 && strings.Contains(a.Header.Get("Content-Type"), "text/html") && !strings.Contains(path, "/api/") && !strings.HasSuffix(path, "/login")
 				}
-				paths := []string{"/hux", "/hux/", "/hux/auth/start", "/hux/auth/accept", "/hux/auth/failed", "/hux/auth/clear", "/hux/auth/sign-in", "/hux/auth/callback", "/hux/api/ui/", "/hux/api/ui/panel", "/hux/api/ui/sign-out", "/hux/api/ui/signed-out", "/hux/api/ui/status", "/hux/healthz", "/hux/none", "/login", "/session/login", "/api/terminal/x"}
+				paths := []string{"/hux", "/hux/", "/hux/auth/start", "/hux/auth/accept", "/hux/auth/failed", "/hux/auth/clear", "/hux/auth/sign-in", "/hux/auth/callback", "/hux/api/ui/", "/hux/api/ui/panel", "/hux/api/ui/sign-out", "/hux/api/ui/signed-out", "/hux/api/ui/status", "/hux/api/ui/contract", "/hux/api/ui/contract/hux.event.v1", "/hux/healthz", "/hux/none", "/login", "/session/login", "/api/terminal/x"}
 				for _, b := range []*browser{nobody, alice, carol} {
 					for _, path := range paths {
 						if a := b.visit(t, chatURL+path); kept(a) {

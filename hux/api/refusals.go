@@ -30,7 +30,7 @@ func (rt Route) Codes() []hux.Code {
 		codes = append(codes, hux.HumanRequired)
 	}
 	if rt.Operator {
-		codes = append(codes, hux.OperatorRequired)
+		codes = append(codes, hux.OperatorRequired, hux.ConsoleRequired)
 	}
 	if rt.Query != nil {
 		codes = append(codes, hux.BadRequest)

@@ -47,7 +47,7 @@ func (s *Server) card(site identity.Site, rt api.Route) handler {
 				}
 				return hux.Errorf(hux.AgentRequired, "Only a program with its own credential may do this.")
 			}
-			if rt.HumanOnly() && id.Method == identity.Session && site != identity.Console { // not for scripts of the WebUI's page
+			if (rt.HumanOnly() || operator) && id.Method == identity.Session && site != identity.Console { // not for scripts of the WebUI's page
 				return s.consoleRequired()
 			}
 			for name, value := range mux.Vars(r) {

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/router/config"
+	"bstein.dev/hux/router/identity"
+)
+
+// Who may call a card's route: the kinds that it names, and an operator where
+// it says so; one in a browser on the console alone.
+func TestWhoMayCallACard(t *testing.T) {
+	on := hux.FlagState{Enabled: true}
+	console := &url.URL{Scheme: "https", Host: "console.example.org"}
+	s := &Server{config: &config.Config{ConsoleURL: console}, flags: hux.Flags{States: map[string]hux.FlagState{"hux.foundation": on}}}
+	who := func(kind hux.Kind, roles ...string) *identity.Identity {
+		return &identity.Identity{Actor: hux.Actor{Kind: kind, ID: "x"}, Roles: roles}
+	}
+	human, operator, agent, worker := who(hux.KindHuman), who(hux.KindHuman, identity.RoleOperator), who(hux.KindAgent), who(hux.KindWorker)
+	browser := who(hux.KindHuman, identity.RoleOperator)
+	browser.Method = identity.Session
+	for name, c := range map[string]struct {
+		kinds    []hux.Kind
+		operator bool
+		id       *identity.Identity
+		site     identity.Site
+		want     hux.Code // "" where they may
+	}{
+		"anybody's":                         {nil, false, agent, identity.API, ""},
+		"a person's, by a person":           {[]hux.Kind{hux.KindHuman}, false, human, identity.API, ""},
+		"a person's, by an agent":           {[]hux.Kind{hux.KindHuman}, false, agent, identity.API, hux.HumanRequired},
+		"the worker's, by a person":         {[]hux.Kind{hux.KindWorker}, false, human, identity.API, hux.AgentRequired},
+		"the worker's, by an operator":      {[]hux.Kind{hux.KindWorker}, false, operator, identity.API, hux.AgentRequired},
+		"an operator's too, by the worker":  {[]hux.Kind{hux.KindWorker}, true, worker, identity.API, ""},
+		"an operator's too, by one":         {[]hux.Kind{hux.KindWorker}, true, operator, identity.API, ""},
+		"an operator's too, on the chat":    {[]hux.Kind{hux.KindWorker}, true, browser, identity.Chat, hux.ConsoleRequired},
+		"an operator's too, on the console": {[]hux.Kind{hux.KindWorker}, true, browser, identity.Console, ""},
+		"an operator's too, by a person":    {[]hux.Kind{hux.KindWorker}, true, human, identity.API, hux.OperatorRequired},
+		"an operator's too, by an agent":    {[]hux.Kind{hux.KindWorker}, true, who(hux.KindAgent, identity.RoleOperator), identity.API, hux.AgentRequired},
+	} {
+		called := false
+		route := api.Route{
+			Flags: []string{"hux.foundation"}, Kinds: c.kinds, Operator: c.operator, Anyone: true,
+			Handler: func(http.ResponseWriter, *http.Request, *api.Call) error { called = true; return nil },
+		}
+		err := s.card(c.site, route)(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), c.id)
+		var refused *hux.Error
+		if called != (c.want == "") || errors.As(err, &refused) != (c.want != "") || refused != nil && refused.Code != c.want {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}

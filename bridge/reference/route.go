@@ -144,7 +144,7 @@ func flagsOf(s Sources) ([]Flag, Picture) {
 type Machine struct {
 	Name, Start string
 	Ends        []string
-	Moves       []Move // of every state, in the order in which they are reached
+	Moves       []Move // of every state, in the order in which they are reached, ends last
 	Picture     Picture
 }
 
@@ -175,6 +175,15 @@ func machineOf(m hux.Machine) Machine {
 			}
 		}
 	}
+	slices.SortStableFunc(states, func(a, b string) int { // ends last
+		switch {
+		case m.Terminal(a) == m.Terminal(b):
+			return 0
+		case m.Terminal(b):
+			return -1
+		}
+		return 1
+	})
 	g := graph{nodes: states, dot: true, class: func(state string) string {
 		if m.Terminal(state) {
 			return "end"

@@ -181,7 +181,7 @@ func (s *Service) judge(tx *store.Tx, call *api.Call, q *question, c *changes) (
 		failed := "failed"
 		err = c.tell(tx, call, event.Event{
 			ConversationID: q.conversation.ID, RunID: q.runID, Kind: "approval.resolved", Status: &failed,
-			Summary: oneLine("Not allowed: "+q.tool, maxSummary), Evidence: q.evidence(),
+			Summary: oneLine("Not allowed: " + q.tool), Evidence: q.evidence(),
 			Data: facts{"tool": q.tool, "tool_call_id": q.callID, "effect": v.Effect, "reason": v.Reason, "capability": v.Capability}.json(),
 		})
 	}
@@ -223,7 +223,7 @@ func (s *Service) ask(tx *store.Tx, call *api.Call, q *question, c *changes) (*A
 	summary := shown.Summary
 	if q.summary != "" {
 		masked, _ := redact.MaskText(q.summary)
-		summary = oneLine(masked, maxSummary)
+		summary = oneLine(masked)
 	}
 	a, err := s.approvals.Create(tx, call, q.conversation.Owner, func(m hux.Meta) *Approval {
 		a := &Approval{

@@ -3,6 +3,8 @@ package autonomy
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -143,17 +145,38 @@ func (s *Service) beginStop(tx *store.Tx, call *api.Call, conv *conversation.Con
 	return due.Put(tx, st.due(conv.ID))
 }
 
+// stopMargin is how long before the deadline of the receipt nobody is asked to
+// stop the run any more.
+const stopMargin = 2 * time.Second
+
 // stopUpstream really stops the run, and writes the receipt once it is at its
-// end there. It has until the deadline.
+// end there.
 func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, runID string) {
-	ctx, cancel := context.WithTimeout(context.Background(), ReceiptDeadline)
+	ctx, cancel := context.WithTimeout(s.Closing, ReceiptDeadline-stopMargin)
 	defer cancel()
+	key := s.stopKey(conversationID, runID)
+	s.mu.Lock()
+	s.stopping[key] = cancel
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.stopping, key)
+		s.mu.Unlock()
+	}()
 	err := s.Stop(ctx, db.Tenant(), owner, runID)
-	failed("stopping a run", db.Tenant(), err)
-	failed("writing a receipt", db.Tenant(), s.conclude(context.Background(), db, conversationID, runID, func(st *stop) bool {
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		return // there is a receipt, or the router ends
+	}
+	if err != nil {
+		slog.Warn("stopping a run", "tenant", db.Tenant(), "cause", err)
+	}
+	err = s.conclude(s.Closing, db, conversationID, runID, func(st *stop) bool {
 		st.Confirmed, st.Refused = err == nil, err != nil
 		return st.Confirmed // else its events or the deadline say how it ended
-	}))
+	})
+	if err != nil {
+		slog.Warn("writing a receipt", "tenant", db.Tenant(), "cause", err)
+	}
 }
 
 // overdueReceipt is what falls due at the deadline of a receipt.
@@ -209,6 +232,7 @@ func (s *Service) writeReceipt(tx *store.Tx, call *api.Call, conv *conversation.
 		return err
 	}
 	item := st.due(conv.ID)
+	c.receipts = append(c.receipts, s.stopKey(conv.ID, st.RunID))
 	st.ReceiptID = receipt.ID
 	if err := s.writeStop(tx, conv.ID, st); err != nil {
 		return err
@@ -273,7 +297,7 @@ func (s *Service) listReceipts(w http.ResponseWriter, r *http.Request, call *api
 	page := record.Page[*Receipt]{Items: []*Receipt{}}
 	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
 		var failed error
-		err := tx.ScanBack(ReceiptSchema, "", l.After, func(id string, value []byte) bool {
+		err := tx.ScanBack(ReceiptSchema, "", l.After, func(_ string, value []byte) bool {
 			receipt := new(Receipt)
 			if failed = json.Unmarshal(value, receipt); failed != nil {
 				return false

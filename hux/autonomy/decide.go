@@ -16,8 +16,8 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// maxWait is how long a long poll waits at most, in seconds.
-const maxWait = 60
+// MaxWait is how long a long poll waits at most.
+const MaxWait = 60 * time.Second
 
 func (s *Service) listApprovals(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	l, err := s.Cursors.List(r, call.Tenant(), "status", "conversation_id", "run_id")
@@ -106,9 +106,9 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	}
 	n, err := strconv.Atoi(q.Get("wait"))
 	if err != nil || n < 0 {
-		return 0, hux.Errorf(hux.BadRequest, "wait is a number of seconds from 0 to %d.", maxWait)
+		return 0, hux.Errorf(hux.BadRequest, "wait is a number of seconds from 0 to %d.", int(MaxWait.Seconds()))
 	}
-	return time.Duration(min(n, maxWait)) * time.Second, nil
+	return min(time.Duration(min(n, 3600))*time.Second, MaxWait), nil
 }
 
 // decideApproval takes a person's decision. The first counts.
@@ -197,7 +197,7 @@ func (c *changes) resolved(tx *store.Tx, call *api.Call, a *Approval, how string
 	}
 	return c.tell(tx, call, event.Event{
 		ConversationID: a.ConversationID, RunID: a.RunID, Kind: "approval.resolved", Status: &status,
-		Summary: oneLine(outcomes[a.Status]+" ("+how+"): "+a.Request.Tool, maxSummary), Evidence: a.refs(), Data: data.json(),
+		Summary: oneLine(outcomes[a.Status] + " (" + how + "): " + a.Request.Tool), Evidence: a.refs(), Data: data.json(),
 	})
 }
 

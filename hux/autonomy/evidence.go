@@ -59,17 +59,17 @@ func Show(tool string, args map[string]any) Shown {
 			break
 		}
 	}
-	return Shown{oneLine(summary, maxSummary), shown, rules}
+	return Shown{oneLine(summary), shown, rules}
 }
 
 // oneLine writes text without line breaks and whatever else moves what is
 // seen, and cuts it off with a mark.
-func oneLine(text string, limit int) string {
+func oneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\ufffd"), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 	}), " ")
-	if runes := []rune(text); len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
+	if runes := []rune(text); len(runes) > maxSummary {
+		return string(runes[:maxSummary-1]) + "…"
 	}
 	return text
 }

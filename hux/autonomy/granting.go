@@ -77,7 +77,7 @@ func (g *Grant) event(conversationID, runID, kind, what string) event.Event {
 	}
 	e := event.Event{
 		ConversationID: conversationID, RunID: runID, Kind: kind, Data: data.json(),
-		Summary: oneLine(what+": "+g.Match.Tool+" ("+string(g.Duration)+")", maxSummary),
+		Summary: oneLine(what + ": " + g.Match.Tool + " (" + string(g.Duration) + ")"),
 	}
 	if g.Origin.ApprovalID != "" {
 		e.Evidence = []hux.EvidenceRef{{Kind: "approval", ID: g.Origin.ApprovalID, Owner: "hux"}}

@@ -35,7 +35,7 @@ func (s *Service) spendTime(tx *store.Tx, conv *conversation.Conversation, e *ev
 	var data struct {
 		DurationMS int64 `json:"duration_ms"`
 	}
-	if len(e.Data) == 0 || json.Unmarshal(e.Data, &data) != nil || data.DurationMS <= 0 { // data is free
+	if _ = json.Unmarshal(e.Data, &data); data.DurationMS <= 0 { // data is free, and may be absent
 		return nil
 	}
 	now := time.Now()
@@ -100,7 +100,7 @@ func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observ
 		case "tool.finished":
 			ended[callID] = true
 			if kind, has := effectOf(tool); has {
-				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+" has ended", maxSummary)))
+				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+" has ended")))
 			}
 		case "tool.started":
 			if ended[callID] && callID != "" {
@@ -108,7 +108,7 @@ func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observ
 			}
 			if kind, has := effectOf(tool); has {
 				o.unfinished++
-				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+" had begun; nobody saw it end", maxSummary)))
+				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+" had begun; nobody saw it end")))
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package autonomy
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 
 // Parts is what the card is made of.
 type Parts struct {
+	Closing       context.Context // ends when the router does
 	Log           *event.Log
 	Conversations *conversation.Service
 	Door          *api.Door
@@ -28,6 +28,9 @@ type Parts struct {
 	// Stop asks whatever runs a run to stop it. It returns once the run is at
 	// its end there, or with why it is not; nil where nothing can be asked.
 	Stop func(ctx context.Context, t hux.Tenant, owner hux.User, runID string) error
+	// Report puts an event that an agent tells of into the log of c, once; after
+	// is to be called once the transaction is durable.
+	Report func(tx *store.Tx, call *api.Call, c *conversation.Conversation, e event.Event) (after func(), err error)
 }
 
 // Service serves the card.
@@ -37,6 +40,9 @@ type Service struct {
 	grants    *record.Collection[Grant]
 	approvals *record.Collection[Approval]
 	waiting   waiting
+
+	mu       sync.Mutex
+	stopping map[string]context.CancelFunc // by run: who is asking whatever runs it to stop
 }
 
 // What falls due, by kind.
@@ -49,7 +55,7 @@ const (
 // New makes the card's Service. The zero Parts make one to look at, whose
 // routes nobody may call.
 func New(p Parts) *Service {
-	s := &Service{Parts: p, waiting: waiting{by: map[string]chan struct{}{}}}
+	s := &Service{Parts: p, waiting: waiting{by: map[string]chan struct{}{}}, stopping: map[string]context.CancelFunc{}}
 	s.policies = record.New(record.Spec[Policy]{
 		Name: PolicySchema, Prefix: "pol", Meta: func(p *Policy) *hux.Meta { return &p.Meta },
 		Fill: func(tx *store.Tx, p *Policy) error { return s.fillPolicy(tx, p, time.Now()) },
@@ -101,6 +107,7 @@ func (f facts) json() json.RawMessage {
 type changes struct {
 	conversations []string
 	approvals     []string
+	receipts      []string // runs that have one now, as stopKey has them
 }
 
 // tell appends an event in the transaction that it tells of.
@@ -120,6 +127,13 @@ func (s *Service) wake(t hux.Tenant, c changes) {
 	}
 	for _, id := range c.approvals {
 		s.waiting.wake(id)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range c.receipts {
+		if cancel := s.stopping[key]; cancel != nil {
+			cancel()
+		}
 	}
 }
 
@@ -147,12 +161,5 @@ func (w *waiting) wake(approvalID string) {
 	if ch := w.by[approvalID]; ch != nil {
 		close(ch)
 		delete(w.by, approvalID)
-	}
-}
-
-// failed logs what could not be done in the background.
-func failed(what string, t hux.Tenant, err error) {
-	if err != nil {
-		slog.Warn(what, "tenant", t, "cause", err)
 	}
 }

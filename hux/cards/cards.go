@@ -33,6 +33,7 @@ type Parts struct {
 	Keys    *record.Keys
 	Cursors *api.Cursors
 	Flags   hux.Flags
+	Closing context.Context // ends when the router does
 	Due     *due.Index
 	Build   hux.Build
 	Stop    func(ctx context.Context, t hux.Tenant, owner hux.User, runID string) error // see autonomy.Parts
@@ -43,7 +44,7 @@ type Parts struct {
 func Routes(p Parts) []api.Route {
 	conversations := conversation.New(p.Log, p.Door, p.Keys, p.Cursors, p.Flags)
 	autonomous := autonomy.New(autonomy.Parts{
-		Log: p.Log, Conversations: conversations, Door: p.Door, Keys: p.Keys, Cursors: p.Cursors, Due: p.Due, Build: p.Build, Stop: p.Stop,
+		Closing: p.Closing, Log: p.Log, Conversations: conversations, Door: p.Door, Keys: p.Keys, Cursors: p.Cursors, Due: p.Due, Build: p.Build, Stop: p.Stop,
 	})
 	return slices.Concat(
 		conversations.Routes(),

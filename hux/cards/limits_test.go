@@ -7,6 +7,7 @@ import (
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/artifacts"
+	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/hux/memory"
 	"bstein.dev/hux/hux/projects"
@@ -19,6 +20,10 @@ func TestLimitsAreTheCards(t *testing.T) {
 		"memory_active": memory.MaxActive, "sensitive_days": int64(memory.MaxSensitive / (24 * time.Hour)),
 		"branch_depth": projects.MaxDepth, "branch_children": projects.MaxChildren,
 		"artifact_text_bytes": artifacts.MaxText, "artifact_versions": artifacts.MaxVersions,
+		"approval_min_seconds": seconds(autonomy.MinApproval), "approval_default_seconds": seconds(autonomy.DefaultApproval),
+		"approval_max_seconds": seconds(autonomy.MaxApproval), "approval_wait_seconds": seconds(autonomy.MaxWait), "receipt_seconds": seconds(autonomy.ReceiptDeadline),
+		"grant_session_hours": seconds(autonomy.MaxSessionGrant) / 3600, "grant_always_days": seconds(autonomy.DefaultAlwaysGrant) / 86400,
+		"grant_always_max_days": seconds(autonomy.MaxAlwaysGrant) / 86400,
 	}
 	for _, rt := range cards.Routes(cards.Parts{}) {
 		switch rt.Path {
@@ -36,3 +41,5 @@ func TestLimitsAreTheCards(t *testing.T) {
 		}
 	}
 }
+
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }

@@ -185,7 +185,7 @@ func (s *Server) deal(registry []hux.Flag) error {
 	}
 	s.cards, err = foundation.Routes(cards.Routes(cards.Parts{
 		Log: event.NewLog(c.StreamsPerUser), Door: api.NewDoor(schemas), Keys: record.NewKeys(derive(c.Key, "idempotency")),
-		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags, Due: s.due, Build: s.build,
+		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags, Closing: s.closing, Due: s.due, Build: s.build,
 	}))
 	if err != nil {
 		return err

@@ -1,0 +1,113 @@
+package autonomy
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/store"
+)
+
+const (
+	maxWebhook = 1 << 20 // bytes; the results of tools are in it
+	staleAfter = 5 * time.Minute
+)
+
+// ingest takes a webhook of Hermes whose signature has been verified. It may be
+// lost or come twice, and decides nothing: what it tells of a tool goes into
+// the log, once, and all else is left alone.
+func (s *Service) ingest(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxWebhook))
+	if err != nil {
+		return hux.Errorf(hux.BadRequest, "The body could not be read.").Because(err)
+	}
+	e, err := s.readHermes(body)
+	if err != nil {
+		return err
+	}
+	sent, err := time.Parse(time.RFC3339, e.Timestamp)
+	if err != nil || time.Since(sent).Abs() > staleAfter {
+		return hux.Errorf(hux.BadRequest, "The timestamp is more than %d minutes from now.", int(staleAfter.Minutes()))
+	}
+	if _, ok := e.told(""); ok && e.SessionID != nil && *e.SessionID != "" {
+		if err := s.hear(r, call, e); err != nil {
+			return err
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// readHermes reads a webhook's body; the error is a *hux.Error, invalid_json or
+// schema_invalid.
+func (s *Service) readHermes(body []byte) (*HermesEvent, error) {
+	picked, err := pickHermes(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Door.Check("hux.ingest.hermes.v1", picked); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(picked)
+	if err != nil {
+		return nil, err
+	}
+	e := new(HermesEvent)
+	return e, decode(text, e)
+}
+
+// hear puts what is told of a tool into the log of the session's conversation.
+func (s *Service) hear(r *http.Request, call *api.Call, e *HermesEvent) error {
+	key := s.Keys.Delivery(call, e.DeliveryID)
+	session := conversation.Ref{System: "hermes_session", ID: *e.SessionID}
+	var after func()
+	err := call.DB.Update(r.Context(), func(tx *store.Tx) error {
+		after = nil
+		if before, err := key.Replay(tx); err != nil || before != nil {
+			return err
+		}
+		c, err := s.Conversations.Open(tx, call, session)
+		if err != nil {
+			return err
+		}
+		run, err := s.runOfTurn(tx, c.ID, e.detail("turn_id"))
+		if err != nil {
+			return err
+		}
+		told, _ := e.told(run)
+		of := *call
+		of.Session, of.Run = presentable(session.ID), presentable(run)
+		if after, err = s.Report(tx, &of, c, told); err != nil {
+			return err
+		}
+		return key.Save(tx, record.Outcome{Status: http.StatusNoContent})
+	})
+	if err == nil && after != nil {
+		after()
+	}
+	return err
+}
+
+// runOfTurn is the run of a turn; where no turn is named, the run that is under
+// way, if there is one.
+func (s *Service) runOfTurn(tx *store.Tx, conversationID, turnID string) (string, error) {
+	if turnID == "" {
+		return s.Conversations.ActiveRun(tx, conversationID), nil
+	}
+	return s.Conversations.RunOfTurn(tx, conversationID, turnID)
+}
+
+// presentable is an id for a provenance; nil where there is none, or where it
+// looks like a secret.
+func presentable(id string) *string {
+	if masked, _ := redact.MaskText(id); id == "" || masked != id {
+		return nil
+	}
+	return &id
+}

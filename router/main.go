@@ -31,7 +31,7 @@ Usage:
   hux agents  list | create | rotate | revoke
   hux tail    CONVERSATION          follow what happens in a conversation
   hux validate [FILE …]             hold records against the contract's schemas and rules
-  hux rules   decide | move | machines
+  hux rules   decide | move | machines | release-problems
   hux healthz                       is the router on this machine alive?
   hux version
 

@@ -10,10 +10,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	contract "bstein.dev/hux"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/cards"
+	"bstein.dev/hux/hux/releases"
+	"bstein.dev/hux/hux/schema"
 )
 
 const rulesHelp = `Usage:
@@ -25,11 +29,19 @@ const rulesHelp = `Usage:
   hux rules move MACHINE FROM TO         may a record go from one state to the other?
   hux rules machines [MACHINE]           the states, and where each may go
 
+  hux rules release-problems RELEASE TRANSITION
+                                         what keeps a release from the state that a transition is
+                                         to bring it into: both are files with JSON as the API has
+                                         it, and - is standard input
+      --at TIME                          the moment that it is asked for, as in 2026-03-02T09:15:04Z;
+                                         now, if nothing is said
+
 What the contract's rules say; nothing is asked of a running router. --json gives
 the answer as one JSON document.
 
-It ends with status 0 for yes (allow; a legal move), 1 for no (ask and deny
-alike; an illegal move), and 2 when the question is not understood.
+It ends with status 0 for yes (allow; a legal move; no problems), 1 for no (ask
+and deny alike; an illegal move; problems), and 2 when the question is not
+understood, or a file can't be read or is not what it should be.
 `
 
 func rules(_ context.Context, args []string, stdout, stderr io.Writer) error {
@@ -40,6 +52,7 @@ func rules(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	set.BoolVar(&q.situation.AllowGrant, "allow-grant", false, "")
 	set.BoolVar(&q.situation.DenyGrant, "deny-grant", false, "")
 	set.BoolVar(&q.situation.Private, "private", false, "")
+	set.StringVar(&q.at, "at", "", "")
 	spent := set.Bool("no-budget", false, "")
 	words, err := parseMixed(set, args)
 	if errors.Is(err, flag.ErrHelp) || err == nil && len(words) == 0 {
@@ -51,7 +64,7 @@ func rules(_ context.Context, args []string, stdout, stderr io.Writer) error {
 		least, most int
 		answer      func(words []string) error
 	}{
-		"decide": {2, 2, q.decide}, "move": {3, 3, q.move}, "machines": {0, 1, q.machines},
+		"decide": {2, 2, q.decide}, "move": {3, 3, q.move}, "machines": {0, 1, q.machines}, "release-problems": {2, 2, q.releaseProblems},
 	}
 	if err != nil || len(words)-1 < verbs[words[0]].least || len(words)-1 > verbs[words[0]].most || verbs[words[0]].answer == nil {
 		fmt.Fprint(stderr, rulesHelp)
@@ -70,6 +83,7 @@ type question struct {
 	stdout    io.Writer
 	json      bool
 	situation autonomy.Situation
+	at        string // --at
 }
 
 // say gives the answer, as JSON where that is asked for, and the status that
@@ -159,4 +173,50 @@ func (q *question) machines(words []string) error {
 		}
 	}
 	return q.say(true, strings.Join(lines, "\n"), document)
+}
+
+// releaseProblems takes a release and a transition that keep to the contract.
+func (q *question) releaseProblems(words []string) error {
+	now := time.Now()
+	if q.at != "" {
+		var err error
+		if now, err = time.Parse(time.RFC3339, q.at); err != nil {
+			return errors.New("--at must be like 2026-03-02T09:15:04Z")
+		}
+	}
+	var release releases.Release
+	if err := readRecord(words[0], releases.Schema, &release); err != nil {
+		return err
+	}
+	var transition releases.Transition
+	if err := readRecord(words[1], releases.TransitionSchema, &transition); err != nil {
+		return err
+	}
+	problems := releases.Problems(&release, &transition, now)
+	lines := []string{plural(len(problems), "problem")}
+	for _, p := range problems {
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", p.Pointer, p.Code, p.Message))
+	}
+	return q.say(len(problems) == 0, strings.Join(lines, "\n"), map[string]any{"problems": problems})
+}
+
+// readRecord reads a file that has to be of a schema.
+func readRecord(file, name string, into any) error {
+	text, err := readFile(file)
+	if err != nil {
+		return err
+	}
+	schemas, err := schema.Load(contract.Schemas)
+	if err != nil {
+		return err
+	}
+	found, _, err := schemas.Inspect(name, text, cards.Rules())
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		f := found[0]
+		return fmt.Errorf("%s:%d: %s: %s: %s; it must be %s", inert(file), f.Line, dash(f.Pointer), f.Code, f.Message, name)
+	}
+	return json.Unmarshal(text, into)
 }

@@ -360,7 +360,7 @@ var pathParameters = map[string]object{
 }
 
 // ifMatch is what IfMatch takes, but for the * of some routes.
-const ifMatch = `^(W/)?"[^":]+:[0-9]{1,9}(-gzip|-br|-zstd|;gzip)?"$`
+const ifMatch = `^(W/)?"[^"]+:[0-9]{1,9}(-gzip|-br|-zstd|;gzip)?"$`
 
 var variable = regexp.MustCompile(`[a-z_]+/\{([a-z_]+)\}`)
 

@@ -39,7 +39,7 @@ func IfMatch(r *http.Request, anyRevision bool) (Precondition, error) {
 	}
 	colon := strings.LastIndexByte(tag, ':') // a policy's tag may name its scope, which has one too
 	id, revision, ok3 := tag[:max(colon, 0)], tag[colon+1:], colon > 0
-	if _, err := strconv.ParseUint(revision, 10, 31); !ok || !ok2 || !ok3 || id == "" || err != nil || len(values) > 1 {
+	if _, err := strconv.ParseUint(revision, 10, 31); !ok || !ok2 || !ok3 || strings.Contains(id, `"`) || err != nil || len(values) > 1 {
 		return Precondition{}, hux.Errorf(hux.BadPrecondition, `If-Match must be an ETag as it was given, such as "cnv_…:3".`)
 	}
 	return Precondition{tag: tag}, nil

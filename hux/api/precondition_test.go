@@ -12,11 +12,11 @@ import (
 	"bstein.dev/hux/hux/api"
 )
 
-var entityTag = regexp.MustCompile(`^(?:W/)?"([^":]+):([0-9]+)(?:-gzip|-br|-zstd|;gzip)?"$`)
+var entityTag = regexp.MustCompile(`^(?:W/)?"([^"]+):([0-9]+)(?:-gzip|-br|-zstd|;gzip)?"$`)
 
 // An If-Match is malformed, or it stands for one revision of one record.
 func FuzzIfMatch(f *testing.F) {
-	for _, seed := range []string{`"cnv_1:3"`, `W/"cnv_1:3"`, `"cnv_1:3-gzip"`, `W/"cnv_1:3;gzip"`, "*", "", "foo", `"foo"`, `"cnv_1:"`, `"cnv_1:x"`, `"cnv_1:-1"`, `"cnv_1:2147483648"`, `"cnv_1:03"`, `"a:1","a:1"`, `"a:1`, `":1"`, "\x00"} {
+	for _, seed := range []string{`"cnv_1:3"`, `W/"cnv_1:3"`, `"cnv_1:3-gzip"`, `W/"cnv_1:3;gzip"`, "*", "", "foo", `"foo"`, `"cnv_1:"`, `"cnv_1:x"`, `"cnv_1:-1"`, `"cnv_1:2147483648"`, `"cnv_1:03"`, `"a:1","a:1"`, `"project:prj_1:0"`, `"a:1`, `":1"`, "\x00"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
@@ -35,7 +35,7 @@ func FuzzIfMatch(f *testing.F) {
 			return
 		}
 		if m == nil {
-			return // an id that no record of ours has
+			t.Fatalf("%q is taken", value)
 		}
 		revision, err := strconv.Atoi(m[2])
 		if err != nil {

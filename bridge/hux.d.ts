@@ -383,6 +383,47 @@ export namespace defs {
   /** A rule of retention, such as sensitive_topics. */
   export type RetentionRule = string;
 
+  export type ServiceName = string;
+
+  /** The review as its forge calls it, such as hux!412. No URL. */
+  export type ReviewRef = string;
+
+  export type ReleaseState = 'reviewed' | 'merged' | 'built' | 'verified' | 'deployed' | 'converged' | 'live_verified' | 'rolled_back';
+
+  export interface ReleaseImage {
+    repository: string;
+    index_digest: defs.Digest;
+    platform_digests: defs.Digest[];
+  }
+
+  export type FluxRevision = string;
+
+  /** What a kustomization says of itself. */
+  export interface ReleaseFlux {
+    kustomization: string;
+    last_applied_revision: defs.FluxRevision;
+    /** Of another than this one nothing is said yet. */
+    last_attempted_revision?: defs.FluxRevision;
+    ready: boolean;
+    observed_at: defs.Timestamp;
+  }
+
+  /** What the service's container runs in each pod. */
+  export type ReleasePods = {
+    name: string;
+    container: string;
+    /** null while it is not known. */
+    image_digest: defs.Digest | null;
+    ready: boolean;
+    observed_at: defs.Timestamp;
+  }[];
+
+  export type CheckKind = 'probe' | 'attestation' | 'soak';
+
+  export type CheckResult = 'passed' | 'failed' | 'error' | 'inconclusive' | 'aborted';
+
+  export type RollbackReason = string;
+
   /** A moment that a surface reports, such as run_started. */
   export type SuggestionContext = string;
 
@@ -908,8 +949,10 @@ export interface IngestHermes {
   delivery_id: defs.ForeignId;
   /** When it was sent; one of more than five minutes ago is refused. */
   timestamp: string;
-  session_id?: defs.ForeignId | null;
-  tool_name?: defs.ToolName | null;
+  /** One that is not of the form of a foreign id is known by its SHA-256. */
+  session_id?: string | null;
+  /** As session_id. */
+  tool_name?: string | null;
   tool_input?: Record<string, unknown> | null;
   cwd?: string | null;
   profile?: string | null;
@@ -1272,6 +1315,91 @@ export interface Receipt {
   coverage: 'full' | 'partial';
   completed_at: defs.Timestamp;
   created_at: defs.Timestamp;
+  provenance: defs.Provenance;
+}
+
+/** hux.release.check.v1. A probe, an attestation or the end of a soak, and how it came out. */
+export interface ReleaseCheck {
+  kind: defs.CheckKind;
+  result: defs.CheckResult;
+  /** When it was made. */
+  at: defs.Timestamp;
+  evidence: defs.Evidence;
+}
+
+/** hux.release.create.v1. A change that was reviewed. */
+export interface ReleaseCreate {
+  service: defs.ServiceName;
+  change: {
+    review_ref: defs.ReviewRef;
+  };
+  /** When the review was seen to be done. */
+  observed_at: defs.Timestamp;
+  evidence?: defs.Evidence;
+}
+
+/** hux.release.transition.v1. What was seen, and by what evidence. Which of it a state needs the rules of the release say. */
+export interface ReleaseTransition {
+  to: defs.ReleaseState;
+  /** When all of it was seen. */
+  observed_at: defs.Timestamp;
+  evidence: defs.Evidence;
+  /** For merged. */
+  merge_commit?: defs.Commit;
+  /** For built. */
+  image?: defs.ReleaseImage;
+  /** For deployed. */
+  flux?: defs.ReleaseFlux;
+  /** For converged and rolled_back. */
+  pods?: defs.ReleasePods;
+  /** For rolled_back. */
+  rollback?: {
+    to_digest: defs.Digest;
+    reason: defs.RollbackReason;
+  };
+}
+
+/** hux.release.v1. A change on its way from review to where people use it, with the evidence of each step. */
+export interface Release {
+  schema: 'hux.release.v1';
+  id: defs.ReleaseId;
+  revision: defs.Seq;
+  service: defs.ServiceName;
+  state: defs.ReleaseState;
+  change: {
+    review_ref: defs.ReviewRef;
+    merge_commit: defs.Commit | null;
+  };
+  image: defs.ReleaseImage | null;
+  /** One for each state that it has reached. */
+  steps: Record<string, {
+    at: defs.Timestamp;
+    actor: defs.Actor;
+    evidence: defs.Evidence;
+    /** When the evidence was seen. */
+    observed_at: defs.Timestamp;
+  }>;
+  flux: defs.ReleaseFlux | null;
+  pods: defs.ReleasePods;
+  /** The last ten. */
+  checks: {
+    kind: defs.CheckKind;
+    result: defs.CheckResult;
+    at: defs.Timestamp;
+    evidence: defs.Evidence;
+  }[];
+  /** The result of the last check; null before the first. */
+  current_check: defs.CheckResult | null;
+  /** Whether anybody may say that it is deployed. */
+  claim_allowed: boolean;
+  rollback: {
+    from_state: defs.ReleaseState;
+    to_digest: defs.Digest;
+    reason: defs.RollbackReason;
+    at: defs.Timestamp;
+  } | null;
+  created_at: defs.Timestamp;
+  updated_at: defs.Timestamp;
   provenance: defs.Provenance;
 }
 

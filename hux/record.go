@@ -1,6 +1,9 @@
 package hux
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -96,4 +99,21 @@ func ValidID(prefix, id string) bool {
 		}
 	}
 	return true
+}
+
+// ForeignID is an id of the gateway in the one form that such ids have here
+// (contracts 1): itself where it has that form, else its SHA-256, which stands
+// for it everywhere; "" stays "".
+func ForeignID(id string) string {
+	if id == "" || len(id) <= maxForeign && !strings.ContainsFunc(id, notForeign) {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+const maxForeign = 128 // characters
+
+func notForeign(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.:-", r)
 }

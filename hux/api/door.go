@@ -17,6 +17,10 @@ type Door struct{ schemas *schema.Set }
 // NewDoor makes a Door of the contract's schemas.
 func NewDoor(schemas *schema.Set) *Door { return &Door{schemas} }
 
+// Check holds a value, as schema.Parse gives it, against a schema. The error is
+// a *hux.Error, schema_invalid.
+func (d *Door) Check(name string, value any) error { return d.schemas.Validate(name, value) }
+
 // Read reads a request's JSON body, of at most MaxBody bytes, against a schema
 // into a value, and gives it in canonical form besides: the same for bodies
 // that mean the same. Members that the schema does not know are not stored and

@@ -1,6 +1,7 @@
 package autonomy
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"slices"
@@ -18,7 +19,7 @@ import (
 // members are those of HermesEvent, and details those of its Extra that are
 // kept. What is an id there becomes one here, by hux.ForeignID.
 var (
-	members   = []string{"hook_event_name", "delivery_id", "timestamp", "session_id", "tool_name", "tool_input", "cwd", "profile", "extra"}
+	members   = []string{"hook_event_name", "delivery_id", "timestamp", "session_id", "tool_name", "tool_input", "extra"}
 	details   = []string{"tool_call_id", "turn_id", "status", "duration_ms", "error_type"}
 	idMembers = []string{"session_id", "tool_name", "tool_call_id", "turn_id"}
 )
@@ -70,6 +71,18 @@ func identified(name string, value any) any {
 		return hux.ForeignID(text)
 	}
 	return value
+}
+
+// eventOf puts what was picked, and is of the right types, into a HermesEvent.
+func eventOf(picked map[string]any) (*HermesEvent, error) {
+	text, err := json.Marshal(picked)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	e := new(HermesEvent)
+	return e, decoder.Decode(e)
 }
 
 // detail is a member of Extra that is text, or "".

@@ -1,7 +1,6 @@
 package autonomy
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"time"
@@ -54,12 +53,7 @@ func (s *Service) readHermes(body []byte) (*HermesEvent, error) {
 	if err := s.Door.Check("hux.ingest.hermes.v1", picked); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(picked)
-	if err != nil {
-		return nil, err
-	}
-	e := new(HermesEvent)
-	return e, decode(text, e)
+	return eventOf(picked)
 }
 
 // hear puts what is told of a tool into the log of the session's conversation.

@@ -23,6 +23,7 @@ import (
 	"bstein.dev/hux/hux/releases"
 	"bstein.dev/hux/hux/research"
 	"bstein.dev/hux/hux/schema"
+	"bstein.dev/hux/hux/store"
 	"bstein.dev/hux/hux/timeline"
 )
 
@@ -43,12 +44,17 @@ type Parts struct {
 // at, which nobody may call.
 func Routes(p Parts) []api.Route {
 	conversations := conversation.New(p.Log, p.Door, p.Keys, p.Cursors, p.Flags)
+	var line *timeline.Service // it and autonomy tell each other
 	autonomous := autonomy.New(autonomy.Parts{
 		Closing: p.Closing, Log: p.Log, Conversations: conversations, Door: p.Door, Keys: p.Keys, Cursors: p.Cursors, Due: p.Due, Build: p.Build, Stop: p.Stop,
+		Report: func(tx *store.Tx, call *api.Call, c *conversation.Conversation, e event.Event) (func(), error) {
+			return line.Report(tx, call, c, e)
+		},
 	})
+	line = timeline.New(p.Log, conversations, p.Door, p.Keys, autonomous.Observe)
 	return slices.Concat(
 		conversations.Routes(),
-		timeline.New(p.Log, conversations, p.Door, p.Keys, autonomous.Observe).Routes(),
+		line.Routes(),
 		memory.Routes(),
 		projects.Routes(),
 		artifacts.Routes(),

@@ -576,10 +576,10 @@ type GrantUses struct {
 // IngestHermes is hux.ingest.hermes.v1. What a Hermes gateway tells by an outbound webhook. It is signed, may be lost or come twice, and decides nothing.
 type IngestHermes struct {
 	HookEventName string         `json:"hook_event_name"`
-	DeliveryID    string         `json:"delivery_id"` // The same when it is sent again.
-	Timestamp     string         `json:"timestamp"`   // When it was sent; one of more than five minutes ago is refused.
-	SessionID     *string        `json:"session_id,omitzero"`
-	ToolName      *string        `json:"tool_name,omitzero"`
+	DeliveryID    string         `json:"delivery_id"`         // The same when it is sent again.
+	Timestamp     string         `json:"timestamp"`           // When it was sent; one of more than five minutes ago is refused.
+	SessionID     *string        `json:"session_id,omitzero"` // One that is not of the form of a foreign id is known by its SHA-256.
+	ToolName      *string        `json:"tool_name,omitzero"`  // As session_id.
 	ToolInput     map[string]any `json:"tool_input,omitzero"`
 	Cwd           *string        `json:"cwd,omitzero"`
 	Profile       *string        `json:"profile,omitzero"`
@@ -958,6 +958,105 @@ type Receipt struct {
 	Provenance     hux.Provenance `json:"provenance"`
 }
 
+// ReleaseCheck is hux.release.check.v1. A probe, an attestation or the end of a soak, and how it came out.
+type ReleaseCheck struct {
+	Kind     string            `json:"kind"`   // probe, attestation or soak
+	Result   string            `json:"result"` // passed, failed, error, inconclusive or aborted
+	At       hux.Time          `json:"at"`     // When it was made.
+	Evidence []hux.EvidenceRef `json:"evidence"`
+}
+
+// ReleaseCreate is hux.release.create.v1. A change that was reviewed.
+type ReleaseCreate struct {
+	Service    string              `json:"service"`
+	Change     ReleaseCreateChange `json:"change"`
+	ObservedAt hux.Time            `json:"observed_at"` // When the review was seen to be done.
+	Evidence   []hux.EvidenceRef   `json:"evidence,omitzero"`
+}
+
+// ReleaseCreateChange is a part of hux.release.create.v1.
+type ReleaseCreateChange struct {
+	ReviewRef string `json:"review_ref"`
+}
+
+// ReleaseTransition is hux.release.transition.v1. What was seen, and by what evidence. Which of it a state needs the rules of the release say.
+type ReleaseTransition struct {
+	To          string                     `json:"to"`          // reviewed, merged, built, verified, deployed, converged, live_verified or rolled_back
+	ObservedAt  hux.Time                   `json:"observed_at"` // When all of it was seen.
+	Evidence    []hux.EvidenceRef          `json:"evidence"`
+	MergeCommit *string                    `json:"merge_commit,omitzero"` // For merged.
+	Image       *ReleaseImage              `json:"image,omitzero"`        // For built.
+	Flux        *ReleaseFlux               `json:"flux,omitzero"`         // For deployed.
+	Pods        []ReleasePod               `json:"pods,omitzero"`         // For converged and rolled_back.
+	Rollback    *ReleaseTransitionRollback `json:"rollback,omitzero"`     // For rolled_back.
+}
+
+// ReleasePod is a part of release_pods.
+type ReleasePod struct {
+	Name        string   `json:"name"`
+	Container   string   `json:"container"`
+	ImageDigest *string  `json:"image_digest"` // null while it is not known.
+	Ready       bool     `json:"ready"`
+	ObservedAt  hux.Time `json:"observed_at"`
+}
+
+// ReleaseTransitionRollback is a part of hux.release.transition.v1. For rolled_back.
+type ReleaseTransitionRollback struct {
+	ToDigest string `json:"to_digest"`
+	Reason   string `json:"reason"`
+}
+
+// Release is hux.release.v1. A change on its way from review to where people use it, with the evidence of each step.
+type Release struct {
+	Schema       string                 `json:"schema"`
+	ID           string                 `json:"id"`
+	Revision     int64                  `json:"revision"`
+	Service      string                 `json:"service"`
+	State        string                 `json:"state"` // reviewed, merged, built, verified, deployed, converged, live_verified or rolled_back
+	Change       ReleaseChange          `json:"change"`
+	Image        *ReleaseImage          `json:"image"`
+	Steps        map[string]ReleaseStep `json:"steps"` // One for each state that it has reached.
+	Flux         *ReleaseFlux           `json:"flux"`
+	Pods         []ReleasePod           `json:"pods"`
+	Checks       []ReleaseCheckPart     `json:"checks"`        // The last ten.
+	CurrentCheck *string                `json:"current_check"` // The result of the last check; null before the first.
+	ClaimAllowed bool                   `json:"claim_allowed"` // Whether anybody may say that it is deployed.
+	Rollback     *ReleaseRollback       `json:"rollback"`
+	CreatedAt    hux.Time               `json:"created_at"`
+	UpdatedAt    hux.Time               `json:"updated_at"`
+	Provenance   hux.Provenance         `json:"provenance"`
+}
+
+// ReleaseChange is a part of hux.release.v1.
+type ReleaseChange struct {
+	ReviewRef   string  `json:"review_ref"`
+	MergeCommit *string `json:"merge_commit"`
+}
+
+// ReleaseStep is a part of hux.release.v1.
+type ReleaseStep struct {
+	At         hux.Time          `json:"at"`
+	Actor      hux.Actor         `json:"actor"`
+	Evidence   []hux.EvidenceRef `json:"evidence"`
+	ObservedAt hux.Time          `json:"observed_at"` // When the evidence was seen.
+}
+
+// ReleaseCheckPart is a part of hux.release.v1.
+type ReleaseCheckPart struct {
+	Kind     string            `json:"kind"`   // probe, attestation or soak
+	Result   string            `json:"result"` // passed, failed, error, inconclusive or aborted
+	At       hux.Time          `json:"at"`
+	Evidence []hux.EvidenceRef `json:"evidence"`
+}
+
+// ReleaseRollback is a part of hux.release.v1.
+type ReleaseRollback struct {
+	FromState string   `json:"from_state"` // reviewed, merged, built, verified, deployed, converged, live_verified or rolled_back
+	ToDigest  string   `json:"to_digest"`
+	Reason    string   `json:"reason"`
+	At        hux.Time `json:"at"`
+}
+
 // ResearchNotebookCreate is hux.research_notebook.create.v1.
 type ResearchNotebookCreate struct {
 	Title      string         `json:"title"`
@@ -1227,4 +1326,20 @@ type SelectorQuote struct {
 type SelectorTime struct {
 	StartMs int64 `json:"start_ms"`
 	EndMs   int64 `json:"end_ms"`
+}
+
+// ReleaseImage is shared by records.
+type ReleaseImage struct {
+	Repository      string   `json:"repository"`
+	IndexDigest     string   `json:"index_digest"`
+	PlatformDigests []string `json:"platform_digests"`
+}
+
+// ReleaseFlux is shared by records. What a kustomization says of itself.
+type ReleaseFlux struct {
+	Kustomization         string   `json:"kustomization"`
+	LastAppliedRevision   string   `json:"last_applied_revision"`
+	LastAttemptedRevision *string  `json:"last_attempted_revision,omitzero"` // Of another than this one nothing is said yet.
+	Ready                 bool     `json:"ready"`
+	ObservedAt            hux.Time `json:"observed_at"`
 }

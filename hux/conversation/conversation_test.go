@@ -114,7 +114,7 @@ func TestExternalReference(t *testing.T) {
 		t.Errorf("an agent of several members opens a conversation: %d %s", status, code)
 	}
 	status, first, _ := r.do(t, r.call, "POST", "", body)
-	if status != http.StatusCreated || len(first.ExternalRefs) != 1 || strings.Contains(first.ExternalRefs[0].IDHash, "s1") {
+	if status != http.StatusCreated || len(first.ExternalRefs) != 2 || strings.Contains(first.ExternalRefs[0].IDHash, "s1") {
 		t.Errorf("%d %+v", status, first)
 	}
 	for _, who := range []api.Call{r.call, agent} {
@@ -122,8 +122,18 @@ func TestExternalReference(t *testing.T) {
 			t.Errorf("again as %v: %d %s", who.Actor, status, again.ID)
 		}
 	}
-	if status, other, _ := r.do(t, r.call, "POST", "", strings.Replace(body, "hermes_session", "webui", 1)); status != http.StatusCreated || other.ID == first.ID {
+	in := func(system string) string { return strings.Replace(body, "hermes_session", system, 1) }
+	if status, other, _ := r.do(t, r.call, "POST", "", in("telegram")); status != http.StatusCreated || other.ID == first.ID || len(other.ExternalRefs) != 1 {
 		t.Errorf("the same id of another system: %d", status)
+	}
+	// The WebUI's session is the agent's, whoever of the two is first.
+	for _, first := range []string{"webui", "hermes_session"} {
+		other := map[string]string{"webui": "hermes_session", "hermes_session": "webui"}[first]
+		named := func(system string) string { return strings.Replace(in(system), "s1", "of-"+first, 1) }
+		_, one, _ := r.do(t, r.call, "POST", "", named(first))
+		if status, two, _ := r.do(t, agent, "POST", "", named(other)); status != http.StatusOK || two.ID != one.ID || two.Revision != 1 {
+			t.Errorf("%s, then %s: %d %s", first, other, status, two.ID)
+		}
 	}
 }
 

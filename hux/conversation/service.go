@@ -201,8 +201,10 @@ func (s *Service) Open(tx *store.Tx, call *api.Call, ref Ref) (*Conversation, er
 }
 
 func (s *Service) open(tx *store.Tx, call *api.Call, in Create) (c *Conversation, status int, err error) {
+	var names []Ref
 	if in.ExternalRef != nil {
-		if id := tx.Get(refsBucket, s.refKey(*in.ExternalRef)); id != nil {
+		names = in.ExternalRef.names()
+		if id := tx.Get(refsBucket, s.refKey(names[0])); id != nil {
 			c, err := s.records.Load(tx, call, string(id))
 			return c, http.StatusOK, err
 		}
@@ -219,15 +221,30 @@ func (s *Service) open(tx *store.Tx, call *api.Call, in Create) (c *Conversation
 			State: Active, Branch: Branch{RootID: m.ID}, Mode: Mode{Mode: "thoughtful"},
 			Memory: Memory{Read: true, Write: true}, ExternalRefs: []ExternalRef{}, LastActivityAt: m.CreatedAt,
 		}
-		if in.ExternalRef != nil {
-			c.ExternalRefs = append(c.ExternalRefs, ExternalRef{in.ExternalRef.System, s.refKey(*in.ExternalRef)})
+		for _, ref := range names {
+			c.ExternalRefs = append(c.ExternalRefs, ExternalRef{ref.System, s.refKey(ref)})
 		}
 		return c
 	})
-	if err != nil || in.ExternalRef == nil {
-		return c, http.StatusCreated, err
+	for _, ref := range names {
+		if err == nil {
+			err = tx.Put(refsBucket, s.refKey(ref), []byte(c.ID))
+		}
 	}
-	return c, http.StatusCreated, tx.Put(refsBucket, s.refKey(*in.ExternalRef), []byte(c.ID))
+	return c, http.StatusCreated, err
+}
+
+// names are all that a session is known by, what it was called first. The
+// WebUI runs its sessions at the agent under their own ids, so that the page
+// and the agent's hooks mean the same by one id.
+func (r Ref) names() []Ref {
+	switch r.System {
+	case "webui":
+		return []Ref{r, {"hermes_session", r.ID}}
+	case "hermes_session":
+		return []Ref{r, {"webui", r.ID}}
+	}
+	return []Ref{r}
 }
 
 func (s *Service) refKey(r Ref) string { return s.keys.Hash("external_ref", r.System, r.ID) }

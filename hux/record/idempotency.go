@@ -87,6 +87,12 @@ func (k *Keys) Of(r *http.Request, c *api.Call, canonical []byte) (Key, error) {
 	}, nil
 }
 
+// Delivery is the key of what comes under an id of its own in place of an
+// Idempotency-Key, as a webhook does: the id alone says that it is the same.
+func (k *Keys) Delivery(c *api.Call, id string) Key {
+	return Key{hash: string(k.mac("delivery", string(c.Actor.Kind), c.Actor.ID, id)[:macSize])}
+}
+
 // Hash is a keyed hash of a value that must not be found by guessing, such as
 // another system's id.
 func (k *Keys) Hash(purpose string, parts ...string) string {

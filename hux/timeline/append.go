@@ -68,30 +68,12 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 			value, replayed = event.Get(tx, c.ID, seq), true
 			return err
 		}
-		if c.State == conversation.Forgotten {
-			return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
-		}
-		seq, first, err := s.firstReport(tx, c.ID, reported)
-		switch {
-		case err != nil:
+		a, err := s.add(tx, call, c, draft, reported)
+		if err != nil {
 			return err
-		case first:
-			value, replayed = event.Get(tx, c.ID, seq), true
-		default:
-			if err := s.claim(tx, c.ID, call, &in, reported); err != nil {
-				return err
-			}
-			if seq, value, err = draft.Append(tx); err != nil {
-				return err
-			}
-			if err := s.noteReport(tx, c.ID, reported, seq); err != nil {
-				return err
-			}
-			if after, err = s.follow(tx, call, c, draft.Event(seq)); err != nil {
-				return err
-			}
 		}
-		return key.Save(tx, record.Outcome{Status: http.StatusCreated, ID: strconv.FormatUint(seq, 10)})
+		value, replayed, after = a.value, a.known, a.after
+		return key.Save(tx, record.Outcome{Status: http.StatusCreated, ID: strconv.FormatUint(a.seq, 10)})
 	})
 	if err != nil {
 		return err
@@ -106,6 +88,71 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 	}
 	api.RawJSON(w, http.StatusCreated, value)
 	return nil
+}
+
+// added is what became of an event: it is in the log, be it by an earlier
+// report of the same.
+type added struct {
+	seq   uint64
+	value []byte // the event in the log
+	known bool   // it had been told before
+	after func() // may be nil
+}
+
+// add puts an event into the log of its conversation, unless somebody has told
+// the same before.
+func (s *Service) add(tx *store.Tx, call *api.Call, c *conversation.Conversation, draft *event.Draft, r report) (a added, err error) {
+	if c.State == conversation.Forgotten {
+		return a, hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
+	}
+	if a.seq, a.known, err = s.firstReport(tx, c.ID, r); err != nil {
+		return a, err
+	}
+	if a.known {
+		a.value = event.Get(tx, c.ID, a.seq)
+		return a, nil
+	}
+	if err := s.claim(tx, c.ID, call, draft.Event(0).RunID, r); err != nil {
+		return a, err
+	}
+	if a.seq, a.value, err = draft.Append(tx); err != nil {
+		return a, err
+	}
+	if err := s.noteReport(tx, c.ID, r, a.seq); err != nil {
+		return a, err
+	}
+	a.after, err = s.follow(tx, call, c, draft.Event(a.seq))
+	return a, err
+}
+
+// Report adds what a program tells by another way than a POST of its own, in a
+// transaction of the caller's; where it has been told before, nothing happens.
+// Of e the kind, status, summary, data, evidence and run count, and its
+// secrets are masked. after is to be called once the transaction is durable.
+func (s *Service) Report(tx *store.Tx, call *api.Call, c *conversation.Conversation, e event.Event) (after func(), err error) {
+	in := Create{Kind: e.Kind, Status: e.Status, Summary: e.Summary, Evidence: e.Evidence, RunID: e.RunID}
+	if len(e.Data) > 0 {
+		if err := json.Unmarshal(e.Data, &in.Data); err != nil {
+			return nil, err
+		}
+	}
+	reported := reportOf(&in)
+	draft, err := s.draft(call, c.ID, &in)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.add(tx, call, c, draft, reported)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if !a.known {
+			s.log.Committed(call.Tenant(), c.ID)
+		}
+		if a.after != nil {
+			a.after()
+		}
+	}, nil
 }
 
 // follow does what an event brings with it: it is known which run is under way,
@@ -246,8 +293,8 @@ func (s *Service) noteReport(tx *store.Tx, conversationID string, r report, seq 
 
 // claim ties the run and the message that an event names to its conversation
 // (contracts 2.1 and 3, conversation): neither is in two.
-func (s *Service) claim(tx *store.Tx, conversationID string, call *api.Call, in *Create, r report) error {
-	for _, run := range []string{in.RunID, deref(call.Run)} {
+func (s *Service) claim(tx *store.Tx, conversationID string, call *api.Call, runID string, r report) error {
+	for _, run := range []string{runID, deref(call.Run)} {
 		if run != "" {
 			if err := s.conversations.Runs(tx, conversationID, run); err != nil {
 				return err

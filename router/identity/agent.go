@@ -43,7 +43,8 @@ type Credential struct {
 
 type agentRecord struct {
 	AgentInfo
-	Hash string `json:"hash"` // SHA-256 of the secret
+	Hash       string `json:"hash"`                 // SHA-256 of the secret
+	Generation int    `json:"generation,omitempty"` // how often it was rotated
 }
 
 // liveAgents keeps the agents in use in memory. One lock orders reading a
@@ -55,6 +56,7 @@ type liveAgents struct {
 
 type liveAgent struct {
 	hash     string      // of the secret; never changes: another secret is another liveAgent
+	webhook  string      // what its webhooks are signed with; nor does this
 	record   agentRecord // under the lock of liveAgents, as used is
 	identity *Identity
 	life     lifeline // of the requests under it
@@ -79,7 +81,7 @@ func (s *Service) CreateAgent(ctx context.Context, tenant hux.Tenant, name strin
 	secret := newSecret()
 	record := agentRecord{AgentInfo{
 		ID: hux.Agent("agt_" + hex.EncodeToString(id[:])), Tenant: tenant, Name: name, CreatedAt: s.now().UTC(),
-	}, secretHash(secret)}
+	}, secretHash(secret), 0}
 	if err := s.db.Update(ctx, func(tx *store.Tx) error { return putJSON(tx, agentBucket, string(record.ID), record) }); err != nil {
 		return Credential{}, err
 	}
@@ -110,12 +112,13 @@ func (s *Service) ListAgents(ctx context.Context, tenant hux.Tenant) ([]AgentInf
 	return agents, err
 }
 
-// RotateAgent gives an agent a new secret. The old one stops at once, and so
-// do the requests that it opened.
+// RotateAgent gives an agent a new secret, and its webhooks another. The old
+// ones stop at once, and so do the requests that they opened.
 func (s *Service) RotateAgent(ctx context.Context, id hux.Agent) (Credential, error) {
 	secret := newSecret()
 	record, err := s.changeAgent(ctx, id, func(a *agentRecord) {
 		a.Hash, a.RotatedAt = secretHash(secret), s.now().UTC()
+		a.Generation++
 	})
 	if err != nil {
 		return Credential{}, err
@@ -188,7 +191,7 @@ func (s *Service) liveAgent(ctx context.Context, id hux.Agent) (*liveAgent, erro
 		if err != nil || !found || a.Revoked {
 			return nil, err
 		}
-		live = &liveAgent{hash: a.Hash, record: a, identity: &Identity{
+		live = &liveAgent{hash: a.Hash, webhook: s.webhookSecret(id, a.Generation), record: a, identity: &Identity{
 			Name: a.Name, Actor: hux.Actor{Kind: hux.KindAgent, ID: string(a.ID)}, Tenant: a.Tenant, Method: Agent,
 		}}
 		s.agents.byID[id] = live

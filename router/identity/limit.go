@@ -17,6 +17,8 @@ const (
 	logoutRate, logoutBurst = rate.Limit(50), 500 // back-channel logouts, by client address: one provider ends many
 
 	handoverRate, handoverBurst = rate.Limit(2), 200 // hand-overs to the chat host, by user
+
+	webhookRate, webhookBurst = rate.Limit(100), 1000 // webhooks, by agent
 )
 
 const (

@@ -12,6 +12,7 @@ type metrics struct {
 	refreshes  *prometheus.CounterVec // outcome: ok, refused, unavailable
 	ended      *prometheus.CounterVec // reason: sign_out, cleared, backchannel, replaced, refresh_refused, expired, ended
 	keyFetches *prometheus.CounterVec // outcome: ok, failed
+	webhooks   *prometheus.CounterVec // outcome: ok, refused, limited
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
@@ -23,10 +24,11 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		refreshes:  counter("session_refreshes_total", "Renewals of access tokens by outcome.", "outcome"),
 		ended:      counter("sessions_ended_total", "Sessions ended by reason.", "reason"),
 		keyFetches: counter("key_fetches_total", "Fetches of the provider's signing keys by outcome.", "outcome"),
+		webhooks:   counter("webhooks_total", "Signed webhooks by outcome.", "outcome"),
 	}
 	if registry == nil {
 		return m, nil
 	}
 	return m, errors.Join(registry.Register(m.signIns), registry.Register(m.refreshes),
-		registry.Register(m.ended), registry.Register(m.keyFetches))
+		registry.Register(m.ended), registry.Register(m.keyFetches), registry.Register(m.webhooks))
 }

@@ -41,10 +41,11 @@ type Service struct {
 	chatNames     cookieNames
 	shared        string // domain of the cookie that carries a hand-over
 
-	provider *provider
-	flows    *securecookie.SecureCookie // seals the flow cookie, and nothing else
-	seal     cipher.AEAD                // seals what a session's record keeps secret
-	hashKey  []byte                     // for keyed hashes other than user ids
+	provider   *provider
+	flows      *securecookie.SecureCookie // seals the flow cookie, and nothing else
+	seal       cipher.AEAD                // seals what a session's record keeps secret
+	hashKey    []byte                     // for keyed hashes other than user ids
+	webhookKey []byte                     // for the secrets of agents' webhooks
 
 	sessions  liveSessions
 	renewals  singleflight.Group // one refresh for each session at a time
@@ -52,7 +53,7 @@ type Service struct {
 	tokens    tokenCache
 	agents    liveAgents
 
-	startLimit, userLimit, handoverLimit, logoutLimit *limiter
+	startLimit, userLimit, handoverLimit, logoutLimit, webhookLimit *limiter
 }
 
 // asymmetric are the signature algorithms that may be configured. None works
@@ -82,6 +83,7 @@ func New(o Options) (*Service, error) {
 		return nil, err
 	}
 	s.hashKey = s.derive("keyed hashes")
+	s.webhookKey = s.derive("webhooks")
 	s.flows = securecookie.New(s.derive("flow cookie mac"), s.derive("flow cookie seal"))
 	s.flows.SetSerializer(securecookie.JSONEncoder{})
 	s.flows.MaxAge(int(flowLifetime.Seconds()))
@@ -100,6 +102,7 @@ func New(o Options) (*Service, error) {
 	s.userLimit = newLimiter(userRate, userBurst, s.now)
 	s.handoverLimit = newLimiter(handoverRate, handoverBurst, s.now)
 	s.logoutLimit = newLimiter(logoutRate, logoutBurst, s.now)
+	s.webhookLimit = newLimiter(webhookRate, webhookBurst, s.now)
 	return s, nil
 }
 

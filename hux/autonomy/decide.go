@@ -90,8 +90,8 @@ func (s *Service) getApproval(w http.ResponseWriter, r *http.Request, call *api.
 		case <-time.After(time.Until(a.ExpiresAt.Time)):
 		case <-deadline.C:
 			wait = 0
-		case <-r.Context().Done():
-			wait = 0 // the router goes, or the one who waits has gone
+		case <-r.Context().Done(): // the router goes, or the one who waits has gone
+			return s.approvals.Answer(w, r, a, true)
 		}
 	}
 }

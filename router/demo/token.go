@@ -245,6 +245,7 @@ func (p *Provider) tokenOf(client Client, user string) (string, error) {
 		return "", unknownPerson(user)
 	}
 	claims := p.accessClaims(client, who, p.now())
+	claims["auth_time"] = p.now().Unix() // as if they had just signed in
 	p.mu.Unlock()
 	return p.Sign(nil, claims)
 }

@@ -16,13 +16,18 @@ type Finding struct {
 	Fault
 }
 
+// maxInspected bounds a text that is inspected, in bytes: an artifact's version
+// is the largest record there is (contracts 2.7).
+const maxInspected = 1280 << 10
+
 // Inspect holds a text, a record or a request's body, against the schema name
 // and then, where that accepts it, against its rule, if it has one. The name ""
 // is for a record that says by its member schema what it is. A body goes
 // through the same door as in Decode, and ignored names the members that it
-// leaves there. The error is that there is no such schema, or a rule's own.
+// leaves there; how large a body may be is its route's to say. The error is that
+// there is no such schema, or a rule's own.
 func (s *Set) Inspect(name string, text []byte, rules map[string]Rule) (findings []Finding, ignored []string, err error) {
-	value, stopped, err := parse(text)
+	value, stopped, err := parse(text, maxInspected)
 	if err != nil {
 		return []Finding{{lineOf(text, stopped), refusedFor(err)[0]}}, nil, nil
 	}
@@ -31,7 +36,7 @@ func (s *Set) Inspect(name string, text []byte, rules map[string]Rule) (findings
 		name, list = s.named(value)
 	}
 	if list == nil {
-		value, ignored, err = s.pass(name, text)
+		value, ignored, err = s.pass(name, value)
 		if list = refusedFor(err); err != nil && list == nil {
 			return nil, nil, err
 		}
@@ -65,18 +70,15 @@ func (s *Set) named(record any) (string, []Fault) {
 }
 
 // pass gives a record, or what Decode leaves of a body.
-func (s *Set) pass(name string, text []byte) (value any, ignored []string, err error) {
-	if recordOf(name) != name {
-		in, err := s.Decode(name, text)
-		if err != nil {
-			return nil, nil, err
-		}
-		return in.Value, in.Ignored, nil
+func (s *Set) pass(name string, value any) (passed any, ignored []string, err error) {
+	if s.compiled[name] == nil || recordOf(name) == name {
+		return value, nil, s.Validate(name, value)
 	}
-	if value, err = Parse(text); err != nil {
+	in, err := s.decode(name, value, 0)
+	if err != nil {
 		return nil, nil, err
 	}
-	return value, nil, s.Validate(name, value)
+	return in.Value, in.Ignored, nil
 }
 
 // refusedFor gives an error's faults, at least one; nil where it is no *hux.Error.

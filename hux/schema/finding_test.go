@@ -26,21 +26,22 @@ func TestInspectNamesTheLine(t *testing.T) {
 		text, pointer, code string
 		line                int
 	}{
-		"member":           {strings.Replace(event, `"seq": `, `"seq": -`, 1), "/seq", "minimum", line(`"seq"`)},
-		"deep":             {strings.Replace(event, `"surface": "`, `"surface": "x`, 1), "/provenance/surface", "enum", line(`"surface"`)},
-		"in a list":        {strings.Replace(event, `"owner": "gateway"`, `"owner": "nobody"`, 1), "/evidence/0/owner", "enum", line(`"owner": "gateway"`)},
-		"missing":          {strings.Replace(event, `"conversation_id"`, `"conversation"`, 1), "/conversation_id", "required", 1},
-		"missing, deep":    {strings.Replace(event, `"surface"`, `"surfaces"`, 1), "/provenance/surface", "required", line(`"provenance"`)},
-		"not JSON":         {strings.Replace(event, `"conversation_id"`, `conversation_id`, 1), "", "invalid_json", line(`"conversation_id"`)},
-		"a member twice":   {strings.Replace(event, `"conversation_id"`, `"id"`, 1), "", "invalid_json", line(`"conversation_id"`)},
-		"cut off":          {event[:strings.Index(event, `"conversation_id"`)+4], "", "invalid_json", line(`"conversation_id"`)},
-		"an escape, cut":   {`"\`, "", "invalid_json", 1},
-		"on one line":      {strings.Replace(compact.String(), `"seq":`, `"seq":-`, 1), "/seq", "minimum", 1},
-		"no object":        {"\n\n[]", "", "type", 3},
-		"nothing at all":   {"", "", "invalid_json", 1},
-		"not even UTF-8":   {"\xff", "", "invalid_json", 1},
-		"far too large":    {strings.Repeat(" ", schema.MaxBody+1), "", "too_large", 1},
-		"nothing at fault": {event, "", "", 0},
+		"member":                    {strings.Replace(event, `"seq": `, `"seq": -`, 1), "/seq", "minimum", line(`"seq"`)},
+		"deep":                      {strings.Replace(event, `"surface": "`, `"surface": "x`, 1), "/provenance/surface", "enum", line(`"surface"`)},
+		"in a list":                 {strings.Replace(event, `"owner": "gateway"`, `"owner": "nobody"`, 1), "/evidence/0/owner", "enum", line(`"owner": "gateway"`)},
+		"missing":                   {strings.Replace(event, `"conversation_id"`, `"conversation"`, 1), "/conversation_id", "required", 1},
+		"missing, deep":             {strings.Replace(event, `"surface"`, `"surfaces"`, 1), "/provenance/surface", "required", line(`"provenance"`)},
+		"not JSON":                  {strings.Replace(event, `"conversation_id"`, `conversation_id`, 1), "", "invalid_json", line(`"conversation_id"`)},
+		"a member twice":            {strings.Replace(event, `"conversation_id"`, `"id"`, 1), "", "invalid_json", line(`"conversation_id"`)},
+		"cut off":                   {event[:strings.Index(event, `"conversation_id"`)+4], "", "invalid_json", line(`"conversation_id"`)},
+		"an escape, cut":            {`"\`, "", "invalid_json", 1},
+		"on one line":               {strings.Replace(compact.String(), `"seq":`, `"seq":-`, 1), "/seq", "minimum", 1},
+		"no object":                 {"\n\n[]", "", "type", 3},
+		"nothing at all":            {"", "", "invalid_json", 1},
+		"not even UTF-8":            {"\xff", "", "invalid_json", 1},
+		"far too large":             {strings.Repeat(" ", 1280<<10+1), "", "too_large", 1},
+		"larger than a body may be": {strings.Repeat(" ", schema.MaxBody) + event, "", "", 0},
+		"nothing at fault":          {event, "", "", 0},
 	} {
 		found, _, err := set.Inspect("hux.event.v1", []byte(c.text), nil)
 		if err != nil {

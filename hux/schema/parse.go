@@ -27,14 +27,15 @@ const (
 // one spelling: 3.0 and 30e-1 are 3. The error is a *hux.Error, invalid_json or
 // too_large.
 func Parse(body []byte) (any, error) {
-	v, _, err := parse(body)
+	v, _, err := parse(body, MaxBody)
 	return v, err
 }
 
-// parse says besides where in the body it stopped.
-func parse(body []byte) (v any, stopped int, err error) {
-	if len(body) > MaxBody {
-		return nil, 0, hux.Errorf(hux.TooLarge, "The body is larger than %d bytes.", MaxBody)
+// parse reads a body of at most limit bytes, and says besides where in it it
+// stopped.
+func parse(body []byte, limit int) (v any, stopped int, err error) {
+	if len(body) > limit {
+		return nil, 0, hux.Errorf(hux.TooLarge, "The body is larger than %d bytes.", limit)
 	}
 	// One string holds the text, and all strings without escapes are parts of it.
 	p := parser{text: string(body)}

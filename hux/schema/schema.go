@@ -135,6 +135,11 @@ func (s *Set) Decode(name string, body []byte) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.decode(name, value, len(body))
+}
+
+// decode is Decode of a body that was parsed.
+func (s *Set) decode(name string, value any, size int) (*Request, error) {
 	sieve := sieve{}
 	record := recordOf(name)
 	sieve.pass(value, s.shapes[name], s.shapes[record], nil)
@@ -151,7 +156,7 @@ func (s *Set) Decode(name string, body []byte) (*Request, error) {
 	if !ok {
 		return nil, fmt.Errorf("schema %q is not of an object", name)
 	}
-	return &Request{Value: object, Ignored: sieve.ignored, size: len(body)}, nil
+	return &Request{Value: object, Ignored: sieve.ignored, size: size}, nil
 }
 
 // Into puts the request into v, a pointer to a struct, and gives its canonical

@@ -67,6 +67,7 @@ type operation struct {
 	record       string   // schema of what it answers with
 	page, stream bool     // in a list, in a stream
 	ifMatch      bool     // needs If-Match
+	signed       bool     // by a signature, not a bearer token
 	query        []string
 	statuses     []string // of success
 }
@@ -189,6 +190,7 @@ type document struct {
 	Paths map[string]map[string]struct {
 		Flags      []string `json:"x-hux-flags"`
 		Actors     []string `json:"x-hux-actors"`
+		Security   []map[string]any
 		Parameters []struct {
 			Name, In string
 			Required bool
@@ -235,6 +237,10 @@ func (d *document) describe(o *operation, path string) {
 		return // TestManifest says so
 	}
 	o.actors = described.Actors
+	for _, way := range described.Security {
+		_, bearer := way["bearer"]
+		o.signed = o.signed || !bearer
+	}
 	o.request = component(described.RequestBody.Content["application/json"].Schema.Ref)
 	for _, p := range described.Parameters {
 		switch {

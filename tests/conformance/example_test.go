@@ -50,14 +50,15 @@ func idOf(t testing.TB, prefix string) (id, why string) {
 	if why != "" {
 		return "", why
 	}
-	id = a.text(t, "id")
 	made.Lock()
 	defer made.Unlock()
 	if made.ids == nil {
 		made.ids = map[string]string{}
 	}
-	made.ids[prefix] = id
-	return id, ""
+	if made.ids[prefix] == "" { // another test may have been first
+		made.ids[prefix] = a.text(t, "id")
+	}
+	return made.ids[prefix], ""
 }
 
 // creator is the served POST that makes records with ids of a prefix.
@@ -77,66 +78,72 @@ func creator(prefix string) *operation {
 // create makes a new record with its worked example.
 func create(t testing.TB, o *operation) (a *answer, why string) {
 	t.Helper()
-	body, values, who, why := prepared(t, o)
+	x, why := prepare(t, o)
 	if why != "" {
 		return nil, why
 	}
-	a = who.call(t, o.method, o.path, encoded(body), values, newKey())
+	a = x.send(t, encoded(x.body), newKey())
 	if a.status/100 != 2 {
-		t.Fatalf("%s: the worked example of %s is refused: %d %.600s\nsent: %s", a.what, o.request, a.status, a.body, encoded(body))
+		t.Fatalf("%s: the worked example of %s is refused: %d %.600s\nsent: %s", a.what, o.request, a.status, a.body, encoded(x.body))
 	}
 	return a, ""
 }
 
-// prepared is what a request to o needs: its worked example with ids that
-// exist, values for its path, and a caller who may.
-func prepared(t testing.TB, o *operation) (body object, values []string, who caller, why string) {
+// exchange is a request that is to be accepted.
+type exchange struct {
+	o      *operation
+	who    caller
+	values []string // of the path
+	query  string   // from ? on, or ""
+	body   object   // the worked example with ids that exist; nil where there is none
+}
+
+// prepare makes an exchange of an operation. why says why there can be none.
+func prepare(t testing.TB, o *operation) (x *exchange, why string) {
 	t.Helper()
-	if who, why = may(o); why != "" {
-		return
+	x = &exchange{o: o}
+	if x.who, why = may(o); why != "" {
+		return nil, why
 	}
-	if values, why = pathValues(t, o); why != "" {
-		return
+	if x.values, why = pathValues(t, o); why != "" {
+		return nil, why
 	}
 	if o.request == "" {
-		return
+		return x, ""
 	}
-	if body = worked(o.request); body == nil {
-		return nil, nil, who, "this repository has no worked example of " + o.request
+	if x.body = worked(o.request); x.body == nil {
+		return nil, "this repository has no worked example of " + o.request
 	}
-	if why = refer(t, o.request, body); why != "" {
-		return
+	if why = refer(t, o.request, x.body); why != "" {
+		return nil, why
 	}
 	for _, member := range []string{"title", "summary", "name"} {
-		if text, ok := body[member].(string); ok {
-			body[member] = mark + ": " + text
+		if text, ok := x.body[member].(string); ok {
+			x.body[member] = mark + ": " + text
 		}
 	}
 	if adapt := adaptations[o.request]; adapt != nil {
-		adapt(t, body, values)
+		adapt(t, x)
 	}
-	return
+	return x, ""
 }
 
-// adaptations fit worked examples to what there is on the server.
-var adaptations = map[string]func(t testing.TB, body object, values []string){
-	"hux.conversation.create.v1": func(_ testing.TB, body object, _ []string) {
-		body["external_ref"] = object{"system": "webui", "id": unique()}
-		withoutProjects(body)
-	},
-	"hux.conversation.patch.v1": func(_ testing.TB, body object, _ []string) { withoutProjects(body) },
-	"hux.event.create.v1": func(t testing.TB, body object, values []string) {
-		first := human().call(t, "POST", "/conversations/{id}/events", `{"kind":"run.started","summary":"`+mark+`: a cause"}`, values, newKey())
-		body["causes"] = []any{first.object(t)["seq"]}
-	},
+// send sends a body, or none where it is "".
+func (x *exchange) send(t testing.TB, body string, header ...string) *answer {
+	t.Helper()
+	return x.who.call(t, x.o.method, x.o.path+x.query, body, x.values, header...)
 }
 
-// withoutProjects takes out what only hux.projects knows (contracts 7).
-func withoutProjects(body object) {
-	if !server.capabilities.Flags["hux.projects"].Enabled {
-		delete(body, "tags")
-		delete(body, "project_id")
+// current is If-Match with the tag of the record as it is, where the operation
+// wants one.
+func (x *exchange) current(t testing.TB) []string {
+	t.Helper()
+	if !x.o.ifMatch {
+		return nil
 	}
+	a := x.who.call(t, "GET", x.o.path+x.query, "", x.values)
+	a.want(t, "the record to change", 200, "")
+	return []string{"If-Match: " + a.header.Get("ETag")}
 }
 
 // may is a caller who may call o.
@@ -154,7 +161,9 @@ var (
 	segment  = regexp.MustCompile(`([a-z_]+)/\{([a-z_]+)\}`)
 )
 
-// pathValues are values for the variables of a path, of records that exist.
+// pathValues are values for the variables of a path, of records that exist. An
+// action gets a record of its own, since it may move it to where no other
+// action starts from.
 func pathValues(t testing.TB, o *operation) (values []string, why string) {
 	t.Helper()
 	for _, m := range segment.FindAllStringSubmatch(o.path, -1) {
@@ -163,13 +172,21 @@ func pathValues(t testing.TB, o *operation) (values []string, why string) {
 		case "n":
 			values = append(values, "1")
 		case "run_id":
-			values = append(values, unique())
+			values = append(values, newRun(t, values[0]))
 		case "name":
 			values = append(values, "hux.event.v1")
 		default:
 			at := server.find("POST", "/"+collection)
 			if at == nil {
 				return nil, "nothing makes an id for " + m[0]
+			}
+			if o.method == "POST" && collection != "conversations" {
+				a, why := create(t, at)
+				if why != "" {
+					return nil, why
+				}
+				values = append(values, a.text(t, "id"))
+				continue
 			}
 			id, _ := worked(at.record)["id"].(string)
 			if id, why = idOf(t, id[:min(3, len(id))]); why != "" {
@@ -179,6 +196,15 @@ func pathValues(t testing.TB, o *operation) (values []string, why string) {
 		}
 	}
 	return values, ""
+}
+
+// newRun begins a run in a conversation.
+func newRun(t testing.TB, conversation string) string {
+	t.Helper()
+	id := unique()
+	body := `{"kind":"run.started","status":"started","summary":"` + mark + `","run_id":"` + id + `"}`
+	human().call(t, "POST", events, body, []string{conversation}, newKey()).want(t, "a run", 201, "")
+	return id
 }
 
 // refer puts ids that exist in the place of a worked example's. Where there can

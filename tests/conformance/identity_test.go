@@ -46,8 +46,9 @@ func TestProvenance(t *testing.T) {
 		return
 	}
 	const event = `{"kind":"tool.started","summary":"` + mark + `"}`
-	p := provenance(t, c.append(event, "HUX-Session: s:1", "HUX-Run: r.1"))
-	if p.Actor != server.capabilities.Actor || p.SessionID == nil || *p.SessionID != "s:1" || p.RunID == nil || *p.RunID != "r.1" || !slices.Contains(server.capabilities.Surfaces, p.Surface) {
+	runID := unique() // belongs to one conversation
+	p := provenance(t, c.append(event, "HUX-Session: s:1", "HUX-Run: "+runID))
+	if p.Actor != server.capabilities.Actor || p.SessionID == nil || *p.SessionID != "s:1" || p.RunID == nil || *p.RunID != runID || !slices.Contains(server.capabilities.Surfaces, p.Surface) {
 		t.Errorf("provenance is %+v", p)
 	}
 	if p := provenance(t, c.append(event)); p.SessionID != nil || p.RunID != nil {

@@ -203,7 +203,7 @@ const events = "/conversations/{id}/events"
 
 // conversation is one of the test's own.
 type conversation struct {
-	t      *testing.T
+	t      testing.TB
 	who    caller
 	values []string
 }
@@ -213,9 +213,7 @@ func newConversation(t *testing.T) (c *conversation, why string) {
 	if server.find("POST", events) == nil {
 		return nil, "hux.activity_timeline is off"
 	}
-	a := human().call(t, "POST", "/conversations", `{"title":"`+mark+`"}`, nil, newKey())
-	a.want(t, "a conversation", 201, "")
-	return &conversation{t, human(), []string{a.text(t, "id")}}, ""
+	return &conversation{t, human(), []string{openConversation(t)}}, ""
 }
 
 func (c *conversation) list(query string) page {

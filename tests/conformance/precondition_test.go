@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,15 +20,50 @@ func TestPreconditions(t *testing.T) {
 		}
 		t.Run(o.method+" "+strings.ReplaceAll(o.path, "/", ":"), func(t *testing.T) {
 			t.Parallel()
-			collection, _, ok := strings.Cut(o.path, "/{id}")
-			create := server.find("POST", collection)
-			if o.method != "PATCH" || !ok || create == nil {
-				lacking(t, "preconditions of "+o.name(), "the matrix is of PATCH of a record that POST "+collection+" makes")
+			if o.method == "PUT" && slices.Contains(o.query, "scope") {
+				first(t, o)
+			} else if collection, _, ok := strings.Cut(o.path, "/{id}"); o.method == "PATCH" && ok && server.find("POST", collection) != nil {
+				change{o, server.find("POST", collection)}.matrix(t)
+			} else {
+				lacking(t, "preconditions of "+o.name(), "the matrix is of PATCH of a record that POST makes, and of PUT of one with a scope")
 				return
 			}
-			change{o, create}.matrix(t)
 			checked("preconditions of " + o.name())
 		})
+	}
+}
+
+// first is about a record that is there before anybody writes it, with the
+// revision 0.
+func first(t *testing.T, o *operation) {
+	x, why := prepare(t, o)
+	if why != "" {
+		lacking(t, "preconditions of "+o.name(), why)
+		return
+	}
+	body := encoded(x.body)
+	send := func(header ...string) *answer {
+		t.Helper()
+		return x.send(t, body, append(header, newKey())...)
+	}
+	send().want(t, "no If-Match", 428, "precondition_required")
+	send("If-Match: foo").want(t, "malformed", 400, "bad_precondition")
+	a := send("If-None-Match: *")
+	if tag := a.header.Get("ETag"); a.status/100 != 2 || a.object(t)["revision"] != 1.0 {
+		t.Fatalf("the first, with If-None-Match: *: %d %s %.300s", a.status, tag, a.body)
+	}
+	send("If-None-Match: *").want(t, "the second with If-None-Match: *", 412, "precondition_failed")
+	send("If-Match: "+a.header.Get("ETag")).want(t, "the current tag", 200, "")
+	send("If-Match: "+a.header.Get("ETag")).want(t, "a stale tag", 412, "precondition_failed")
+	if a := send("If-Match: *"); a.status != 200 || a.object(t)["revision"] != 3.0 {
+		t.Errorf("If-Match: * on what exists: %d %.300s", a.status, a.body)
+	}
+	another, why := prepare(t, o)
+	if why != "" {
+		t.Fatal(why)
+	}
+	if a := another.send(t, body, append(another.current(t), newKey())...); a.status/100 != 2 {
+		t.Errorf("the first, with the tag of revision 0: %d %.300s", a.status, a.body)
 	}
 }
 
@@ -41,11 +77,11 @@ func (c change) fresh(t *testing.T) (who caller, id, body string) {
 	if why != "" {
 		t.Fatal(why)
 	}
-	prepared, _, who, why := prepared(t, c.o)
+	x, why := prepare(t, c.o)
 	if why != "" {
 		t.Fatal(why)
 	}
-	return who, a.text(t, "id"), encoded(prepared)
+	return x.who, a.text(t, "id"), encoded(x.body)
 }
 
 func (c change) matrix(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 var codes = map[int]string{
 	400: "bad_request invalid_json invalid_cursor bad_precondition bad_identity idempotency_key_required unknown_context",
 	401: "unauthenticated",
-	403: "human_required agent_required surface_forbidden console_required policy_denied",
+	403: "human_required agent_required surface_forbidden console_required policy_denied recent_sign_in_required",
 	404: "not_found feature_disabled",
 	405: "method_not_allowed",
 	406: "not_acceptable",

@@ -12,8 +12,9 @@ import (
 // code of an implementation, which has them by the hash in its manifest.
 func TestVectors(t *testing.T) {
 	var vectors struct {
-		Machines map[string]map[string][]string
-		Flags    map[string][]string
+		Machines  map[string]map[string][]string
+		Flags     map[string][]string
+		Decisions []decision
 	}
 	text, err := repository.Vectors.ReadFile("tests/vectors/rules.json")
 	if err != nil {
@@ -40,16 +41,100 @@ func TestVectors(t *testing.T) {
 		moves(t, vectors.Machines["conversation"])
 		checked("vectors: states of conversations")
 	})
-	for rule, path := range map[string]string{
-		"decisions": "/decisions", "states of memory": "/memory", "states of approvals": "/approvals", "states of grants": "/grants",
-		"states of releases": "/releases", "states of sources": "/sources", "states of notices": "/privacy/notices",
+	for rule, r := range map[string]struct {
+		path string
+		test func(t *testing.T)
+	}{
+		"decisions":           {"/decisions", func(t *testing.T) { matrix(t, vectors.Decisions) }},
+		"states of approvals": {"/approvals", approvals},
+		"states of grants":    {"/grants", grants},
+		"states of memory":    {"/memory", nil},
+		"states of releases":  {"/releases", nil},
+		"states of sources":   {"/sources", nil},
+		"states of notices":   {"/privacy/notices", nil},
 	} {
-		if server.find("POST", path) == nil {
-			off(t, "vectors: "+rule, "POST "+path+" is not served")
-		} else {
-			lacking(t, "vectors: "+rule, "nothing here asks POST "+path)
+		switch {
+		case server.find("POST", r.path) == nil:
+			off(t, "vectors: "+rule, "POST "+r.path+" is not served")
+		case r.test == nil:
+			lacking(t, "vectors: "+rule, "nothing here asks POST "+r.path)
+		default:
+			t.Run(rule, r.test)
+			checked("vectors: " + rule)
 		}
 	}
+}
+
+// decision is one of the vectors.
+type decision struct {
+	Level, Capability string
+	AllowGrant        bool `json:"allow_grant"`
+	DenyGrant         bool `json:"deny_grant"`
+	Private           bool
+	Effect, Reason    string
+}
+
+// matrix holds what a policy says of each capability against the vectors
+// without grants. The level autonomous needs a recent sign-in, which a token
+// has not.
+func matrix(t *testing.T, decisions []decision) {
+	x, why := prepare(t, server.find("PUT", "/policy"))
+	if why != "" {
+		off(t, "vectors: decisions", why)
+		return
+	}
+	for _, level := range []string{"safe", "ask_first"} {
+		a := x.send(t, `{"level":"`+level+`"}`, append(x.current(t), newKey())...)
+		var policy struct {
+			Effective map[string]struct{ Effect, Reason string }
+		}
+		if into(t, a, &policy); a.status/100 != 2 {
+			t.Fatalf("level %s: %d %.300s", level, a.status, a.body)
+		}
+		for _, d := range decisions {
+			if d.Level != level || d.AllowGrant || d.DenyGrant || d.Private || d.Reason == "budget_exhausted" {
+				continue
+			}
+			if got := policy.Effective[d.Capability]; got.Effect != d.Effect || got.Reason != d.Reason {
+				t.Errorf("%s at level %s: %+v, want %s for %s", d.Capability, level, got, d.Effect, d.Reason)
+			}
+		}
+	}
+}
+
+// approvals are decided once.
+func approvals(t *testing.T) {
+	for choice, state := range map[string]string{"once": "approved", "deny": "denied"} {
+		x, why := prepare(t, server.find("POST", "/approvals/{id}"))
+		if why != "" {
+			off(t, "vectors: states of approvals", why)
+			return
+		}
+		x.body["choice"] = choice
+		body := encoded(x.body)
+		a := x.send(t, body, newKey())
+		a.want(t, choice, 200, "")
+		if got := a.text(t, "status"); got != state {
+			t.Errorf("%s makes an approval %q, want %s", choice, got, state)
+		}
+		x.body["choice"] = map[string]string{"once": "deny", "deny": "once"}[choice]
+		x.send(t, encoded(x.body), newKey()).want(t, "a second decision", 409, "approval_already_decided")
+	}
+}
+
+// grants are revoked once.
+func grants(t *testing.T) {
+	x, why := prepare(t, server.find("POST", "/grants/{id}/revoke"))
+	if why != "" {
+		off(t, "vectors: states of grants", why)
+		return
+	}
+	a := x.send(t, "", newKey())
+	a.want(t, "revoking", 200, "")
+	if got := a.text(t, "state"); got != "revoked" {
+		t.Errorf("a revoked grant is %q", got)
+	}
+	x.send(t, "", newKey()).want(t, "revoking again", 409, "invalid_transition")
 }
 
 // moves tries every move that a change can ask for. Only forget forgets, so
@@ -61,9 +146,8 @@ func moves(t *testing.T, machine map[string][]string) {
 			if from == to || from == "forgotten" {
 				continue
 			}
-			a := human().call(t, "POST", "/conversations", `{"title":"`+mark+`"}`, nil, newKey())
-			a.want(t, "a conversation", 201, "")
-			id := a.text(t, "id")
+			id := openConversation(t)
+			a := human().call(t, "GET", "/conversations/{id}", "", []string{id})
 			patch := func(state string) *answer {
 				t.Helper()
 				a = human().call(t, "PATCH", "/conversations/{id}", `{"state":"`+state+`"}`, []string{id}, newKey(), "If-Match: "+a.header.Get("ETag"))

@@ -198,7 +198,7 @@ func (d *theDemo) staff(port int) error {
 		if err != nil {
 			return errors.Join(err, d.server.Close())
 		}
-		d.webUIs[name].setHandler(parts.NewWebUI(parts.WebUIOptions{Title: name, Timeline: api}))
+		d.webUIs[name].setHandler(parts.NewWebUI(parts.WebUIOptions{Title: name, Router: api}))
 	}
 	return nil
 }

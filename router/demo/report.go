@@ -9,27 +9,36 @@ import (
 	"bstein.dev/hux/hux/client"
 )
 
-// reporter tells of one turn, in order and apart from the turn itself, so that
-// a router that is slow or away never holds up the chat. It uses the router's
-// public API as any agent does, and tells no content: kinds, names, states and
-// ids.
+// reporter speaks for one turn with the router, in order and apart from the
+// turn itself, so that a router that is slow or away never holds up what the
+// agent says. It uses the router's public API as any agent does. What it tells
+// has no content: kinds, names, states and ids; the arguments of a tool are
+// sent where it asks whether the tool may run, and nowhere else.
 type reporter struct {
 	api          *client.Client
 	session, run string
-	queue        chan client.EventCreate
+	stop         func()                     // ends the turn
+	queue        chan func(context.Context) // each does one thing
+
+	conversation *client.Conversation // that the session belongs to, once it is known
+	failed       error
 }
 
 // maxReports is what a turn can tell of; no script comes near it.
 const maxReports = 256
 
-// report starts a turn's reporter; nil where there is no timeline. It ends
-// when its queue is closed.
+// report starts a turn's reporter; nil where there is no router. It ends when
+// its queue is closed.
 func (u *WebUI) report(r *run) *reporter {
-	if u.options.Timeline == nil {
+	if u.options.Router == nil {
 		return nil
 	}
-	p := &reporter{u.options.Timeline.During(r.session, r.id), r.session, r.id, make(chan client.EventCreate, maxReports)}
-	u.running.Go(func() { p.send(u.ctx) })
+	p := &reporter{api: u.options.Router.During(r.session, r.id), session: r.session, run: r.id, stop: r.cancel, queue: make(chan func(context.Context), maxReports)}
+	u.running.Go(func() {
+		for next := range p.queue {
+			next(u.ctx)
+		}
+	})
 	return p
 }
 
@@ -37,8 +46,9 @@ func (p *reporter) tell(kind, status, summary string, data map[string]any, evide
 	if p == nil {
 		return
 	}
+	event := client.EventCreate{Kind: kind, Status: &status, Summary: summary, Evidence: evidence, Data: data, RunID: &p.run}
 	select {
-	case p.queue <- client.EventCreate{Kind: kind, Status: &status, Summary: summary, Evidence: evidence, Data: data, RunID: &p.run}:
+	case p.queue <- func(ctx context.Context) { p.post(ctx, event) }:
 	default: // full: the turn goes on
 	}
 }
@@ -62,27 +72,53 @@ func (p *reporter) end() {
 	}
 }
 
-// send posts what is told, into the conversation that the WebUI's session
-// belongs to; whoever speaks of the session first makes it. The first failure
-// is logged and ends the reports of this turn: a log with a hole in it would
-// tell a wrong story.
-func (p *reporter) send(ctx context.Context) {
-	var conversation *client.Conversation
-	var failed error
-	for event := range p.queue {
-		if failed != nil {
-			continue
-		}
-		if conversation == nil {
-			conversation, failed = p.api.OpenConversation(ctx, client.ConversationCreate{
-				ExternalRef: &client.ConversationCreateExternalRef{System: "webui", ID: p.session},
-			})
-		}
-		if failed == nil {
-			_, failed = p.api.PostEvent(ctx, conversation.ID, event)
-		}
-		if failed != nil && ctx.Err() == nil {
-			slog.Warn("the scripted agent can't report to the timeline", "cause", failed)
-		}
+// post adds an event to the conversation that the WebUI's session belongs to;
+// whoever speaks of the session first makes it. The first failure is logged and
+// ends the reports of this turn: a log with a hole in it would tell a wrong
+// story. A run that the router says is over is over here too.
+func (p *reporter) post(ctx context.Context, event client.EventCreate) {
+	if p.failed == nil && p.conversation == nil {
+		p.conversation, p.failed = p.api.OpenConversation(ctx, client.ConversationCreate{
+			ExternalRef: &client.ConversationCreateExternalRef{System: "webui", ID: p.session},
+		})
+		p.failure(ctx)
+	}
+	if p.failed == nil {
+		_, p.failed = p.api.PostEvent(ctx, p.conversation.ID, event)
+		p.failure(ctx)
+	}
+}
+
+func (p *reporter) failure(ctx context.Context) {
+	switch {
+	case p.failed == nil || ctx.Err() != nil:
+	case client.CodeOf(p.failed) == hux.RunEnded:
+		p.stop()
+	default:
+		slog.Warn("the scripted agent can't report to the timeline", "cause", p.failed)
+	}
+}
+
+// decide asks what applies to a tool call, after all that was told before.
+func (p *reporter) decide(ctx context.Context, call client.DecisionCreate) (*client.Decision, error) {
+	type answer struct {
+		decision *client.Decision
+		err      error
+	}
+	answered := make(chan answer, 1)
+	ask := func(context.Context) {
+		decision, err := p.api.Decide(ctx, call)
+		answered <- answer{decision, err}
+	}
+	select {
+	case p.queue <- ask:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case a := <-answered:
+		return a.decision, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }

@@ -3,11 +3,8 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
-
-	"bstein.dev/hux/hux"
 )
 
 // run is one turn of the agent: what it said so far, and who waits for it.
@@ -69,68 +66,6 @@ type appError struct{ label, message, hint string }
 
 func (e *appError) Error() string { return e.label + ": " + e.message }
 
-// play is the script: what the agent does with a message.
-func (t *turn) play(text string) error {
-	wants := func(word string) bool { return strings.Contains(strings.ToLower(text), word) }
-	if err := t.think("The message has ", "to be read first, ", "then the script decides."); err != nil {
-		return err
-	}
-	switch {
-	case wants("fail"):
-		if err := t.say("I start as usual, and then "); err != nil {
-			return err
-		}
-		return &appError{"Model unavailable", "The scripted agent failed, as you asked.", "Send anything else to go on."}
-	case wants("approve"):
-		return t.playApproval()
-	case wants("long"):
-		return t.playLong()
-	}
-	if err := t.say("You said: “" + quote(text) + "” Let me look at the workspace.\n\n"); err != nil {
-		return err
-	}
-	if err := t.tool("terminal", "ls -la", map[string]any{"command": "ls -la"}, "README.md\nnotes.txt\nreport.csv"); err != nil {
-		return err
-	}
-	return t.say("There are three files: README.md, notes.txt and report.csv. I am a script, so this is all that I know. " +
-		"A message with the word approve asks for your decision, long gives an answer of half a minute, and fail fails.\n\n" +
-		"What an agent writes is shown as plain text: <b>this is not bold</b>.")
-}
-
-func (t *turn) playApproval() error {
-	if err := t.say("That needs a command which I may not run without you.\n\n"); err != nil {
-		return err
-	}
-	const command = "rm -r build/"
-	choice, err := t.ask(command, "deletes a directory with everything in it")
-	if err != nil {
-		return err
-	}
-	if choice == "deny" {
-		return t.say("You said no, so nothing was deleted.")
-	}
-	if err := t.tool("terminal", command, map[string]any{"command": command}, "build/ is gone"); err != nil {
-		return err
-	}
-	return t.say("You allowed it (" + choice + "), and the directory is gone. Only in the script, of course.")
-}
-
-func (t *turn) playLong() error {
-	if err := t.tool("read_file", "notes.txt", map[string]any{"path": "notes.txt"}, "12 paragraphs"); err != nil {
-		return err
-	}
-	for i := 1; i <= 12; i++ {
-		paragraph := fmt.Sprintf("Paragraph %d of 12. ", i) +
-			"This goes on for about half a minute, long enough to stop it with the button, to reload the page in the middle, " +
-			"or to cut the connection and see the rest arrive without a gap. Each word is an event of its own, with a number, " +
-			"and the browser asks for what comes after the last one it saw.\n\n"
-		if err := t.say(paragraph); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // quote shortens what somebody wrote.
 func quote(text string) string {
 	if r := []rune(text); len(r) > 200 {
@@ -175,27 +110,8 @@ func (t *turn) say(text string) error {
 	return nil
 }
 
-// tool pretends to use a tool.
-func (t *turn) tool(name, preview string, args map[string]any, result string) error {
-	id := "call_" + newID(24)
-	evidence := hux.EvidenceRef{Kind: "tool_call", ID: id, Owner: "gateway"}
-	t.run.report.tell("tool.started", "started", name+" started", map[string]any{"tool": name, "tool_call_id": id}, evidence)
-	t.emit("tool", map[string]any{"event_type": "tool.started", "name": name, "preview": preview, "args": args, "tid": id})
-	if err := t.u.options.Wait(t.ctx, perStep); err != nil {
-		t.run.report.tell("tool.finished", "cancelled", name+" was stopped", map[string]any{"tool": name, "tool_call_id": id}, evidence)
-		return err
-	}
-	t.run.report.tell("tool.finished", "completed", name+" finished",
-		map[string]any{"tool": name, "tool_call_id": id, "duration_ms": perStep.Milliseconds()}, evidence)
-	t.tools = append(t.tools, toolCall{Name: name, Args: args, Preview: preview, Result: result, ID: id})
-	t.emit("tool_complete", map[string]any{
-		"event_type": "tool.completed", "name": name, "preview": result, "args": args,
-		"is_error": false, "duration": perStep.Seconds(), "tid": id,
-	})
-	return nil
-}
-
-// ask waits for a decision about a command.
+// ask waits for a decision about a command, which the person gives on the
+// WebUI's own card.
 func (t *turn) ask(command, description string) (string, error) {
 	pending := map[string]any{
 		"tool": "terminal", "command": command, "description": description, "pattern_key": "rm -r", "pattern_keys": []string{"rm -r"},

@@ -101,7 +101,7 @@ func compress(body []byte) []byte {
 func (u *WebUI) serveShell(w http.ResponseWriter, r *http.Request) {
 	var page bytes.Buffer
 	err := shellTemplate().Execute(&page, map[string]any{
-		"Title": u.options.Title, "Bundle": bundle(), "CSRF": u.csrfToken(visitorOf(r).cookie), "MaxUpload": maxUpload,
+		"Title": u.options.Title, "Bundle": bundle(), "CSRF": u.csrfToken(visitorOf(r).cookie), "MaxUpload": maxUpload, "Scenes": script(),
 	})
 	if err != nil {
 		slog.Error("demo: the page does not render", "cause", err)

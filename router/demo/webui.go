@@ -30,9 +30,9 @@ type WebUIOptions struct {
 	Header string // names who asks; "" for X-Hux-User. It is believed from any peer
 	Title  string // of the slot, shown on the page; "" for none
 
-	// Timeline is the router with the agent's credential, which it reports to;
-	// nil for nowhere.
-	Timeline *client.Client
+	// Router is asked before the agent uses a tool and told what it does, with
+	// the agent's credential; nil for neither.
+	Router *client.Client
 
 	// Wait passes the time between two steps of the agent's script; nil for a
 	// timer. Tests give one that returns at once or when they say so. It must

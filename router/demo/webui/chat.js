@@ -22,11 +22,12 @@ function toolRow(call) {
   const group = el('details', 'tool-worklog-group');
   const head = el('summary');
   head.append(el('span', 'tool-name', call.name), el('code', '', call.preview || ''));
-  const state = el('span', 'tool-state', call.result === undefined ? 'running…' : 'done');
+  const end = (refused) => (refused ? 'did not run' : 'done');
+  const state = el('span', 'tool-state', call.result === undefined ? 'running…' : end(call.is_error));
   head.append(state);
   const result = el('pre', 'tool-result', call.result || '');
   group.append(head, result);
-  group.finish = (text) => { state.textContent = 'done'; result.textContent = text; group.classList.add('finished'); };
+  group.finish = (text, refused) => { state.textContent = end(refused); result.textContent = text; group.classList.add('finished'); };
   if (call.result !== undefined) group.classList.add('finished');
   return group;
 }
@@ -155,7 +156,7 @@ function attachStream(stream) {
     live.tools[d.tid || d.name] = group;
     blocks.insertBefore(group, segment);
   });
-  on('tool_complete', (d) => { const group = live.tools[d.tid || d.name]; if (group) group.finish(d.preview); });
+  on('tool_complete', (d) => { const group = live.tools[d.tid || d.name]; if (group) group.finish(d.preview, d.is_error); });
   on('approval', (d) => { if (d.pending) showApproval(d.pending); else hideApproval(); });
   on('title', (d) => { if (S.session) { S.session.title = d.title; showTitle(); } });
   on('done', (d) => { finishTurn('turn:complete', 'completed', d.session); });

@@ -162,3 +162,9 @@ func MatchOf(tool string, args map[string]any, target, hash string) Match {
 	}
 	return Match{Tool: tool, ArgsHash: hash}
 }
+
+// Known reports whether the catalogue has a tool.
+func Known(tool string) bool {
+	_, known := catalogue.Tools[tool]
+	return known
+}

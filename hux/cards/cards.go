@@ -42,7 +42,16 @@ type Parts struct {
 
 // Routes are the cards' lines of /hux/v1. The zero Parts make a list to look
 // at, which nobody may call.
-func Routes(p Parts) []api.Route {
+func Routes(p Parts) []api.Route { return New(p).Routes }
+
+// Cards are the cards, as far as there is more to them than routes.
+type Cards struct {
+	Routes   []api.Route
+	Autonomy *autonomy.Service
+}
+
+// New makes the cards.
+func New(p Parts) *Cards {
 	conversations := conversation.New(p.Log, p.Door, p.Keys, p.Cursors, p.Flags)
 	var line *timeline.Service // it and autonomy tell each other
 	autonomous := autonomy.New(autonomy.Parts{
@@ -52,7 +61,7 @@ func Routes(p Parts) []api.Route {
 		},
 	})
 	line = timeline.New(p.Log, conversations, p.Door, p.Keys, autonomous.Observe)
-	return slices.Concat(
+	routes := slices.Concat(
 		conversations.Routes(),
 		line.Routes(),
 		memory.Routes(),
@@ -65,6 +74,7 @@ func Routes(p Parts) []api.Route {
 		privacy.Routes(),
 		releases.Routes(),
 	)
+	return &Cards{Routes: routes, Autonomy: autonomous}
 }
 
 // Machines are the contract's nine state machines (contracts 4).

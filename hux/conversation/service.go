@@ -200,6 +200,15 @@ func (s *Service) Open(tx *store.Tx, call *api.Call, ref Ref) (*Conversation, er
 	return c, err
 }
 
+// OfSession is Open for the router's own calls: the conversation that a session
+// has may be anybody's.
+func (s *Service) OfSession(tx *store.Tx, call *api.Call, ref Ref) (*Conversation, error) {
+	if id := tx.Get(refsBucket, s.refKey(ref)); id != nil {
+		return s.records.Read(tx, string(id))
+	}
+	return s.Open(tx, call, ref)
+}
+
 func (s *Service) open(tx *store.Tx, call *api.Call, in Create) (c *Conversation, status int, err error) {
 	var names []Ref
 	if in.ExternalRef != nil {

@@ -45,11 +45,13 @@ func (c *conversation) summary() map[string]any {
 	s := map[string]any{
 		"session_id": c.id, "title": c.title, "message_count": len(c.messages),
 		"created_at": seconds(c.created), "updated_at": seconds(c.updated), "pinned": false, "archived": false,
-		"model": "scripted", "profile": "default", "project_id": nil, "active_stream_id": nil,
+		"model": "scripted", "profile": "default", "project_id": nil, "active_stream_id": nil, "attention": nil,
 	}
 	if c.run != nil {
 		s["active_stream_id"] = c.run.id
-		s["attention"] = c.run.pending != nil
+		if c.run.pending != nil {
+			s["attention"] = map[string]any{"kind": "approval", "count": 1, "severity": "critical"}
+		}
 	}
 	return s
 }
@@ -293,6 +295,10 @@ func (u *WebUI) start(session, text string) (status int, answer map[string]any) 
 
 func (u *WebUI) serveCancel(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("stream_id")
+	if id == "" {
+		u.fail(w, r, http.StatusBadRequest, "stream_id required")
+		return
+	}
 	u.mu.Lock()
 	run, ok := u.runs.get(id)
 	live := ok && !run.done
@@ -309,7 +315,7 @@ func (u *WebUI) serveStreamStatus(w http.ResponseWriter, r *http.Request) {
 	run, ok := u.runs.get(id)
 	active := ok && !run.done
 	u.mu.Unlock()
-	u.json(w, r, http.StatusOK, map[string]any{"active": active, "stream_id": id})
+	u.json(w, r, http.StatusOK, map[string]any{"active": active, "stream_id": id, "replay_available": ok})
 }
 
 // servePending tells whether the agent waits for a decision.
@@ -341,16 +347,17 @@ func (u *WebUI) serveRespond(w http.ResponseWriter, r *http.Request) {
 	}
 	u.mu.Lock()
 	c, found := u.conversations.get(req.SessionID)
-	decided := found && c.run != nil && c.run.pending != nil && c.run.pending["approval_id"] == req.ApprovalID
+	waits := found && c.run != nil && c.run.pending != nil
+	decided := waits && c.run.pending["approval_id"] == req.ApprovalID
 	if decided {
 		c.run.pending = nil
 		c.run.decision <- req.Choice // holds one, and pending was the leave to send it
 		u.changes.add(c.id, "attention_resolved")
 	}
 	u.mu.Unlock()
-	if !decided {
-		u.json(w, r, http.StatusConflict, map[string]any{"ok": false, "error": "nothing waits for this decision", "stale": true})
-		return
+	answer := map[string]any{"ok": decided, "choice": req.Choice}
+	if !waits { // the card was a stale one, and is done with
+		answer["ok"], answer["stale_cleared"] = true, true
 	}
-	u.json(w, r, http.StatusOK, map[string]any{"ok": true, "choice": req.Choice})
+	u.json(w, r, http.StatusOK, answer)
 }

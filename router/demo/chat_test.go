@@ -220,8 +220,14 @@ func TestApproval(t *testing.T) {
 			answer := map[string]any{"session_id": sid, "approval_id": waiting["approval_id"], "choice": "perhaps"}
 			g.json(400, http.MethodPost, "/api/approval/respond", answer)
 			answer["choice"] = choice
+			other := map[string]any{"session_id": sid, "approval_id": "another", "choice": choice}
+			if got := g.json(200, http.MethodPost, "/api/approval/respond", other); got["ok"] != false {
+				t.Errorf("another's approval is answered: %v", got)
+			}
 			g.json(200, http.MethodPost, "/api/approval/respond", answer)
-			g.json(409, http.MethodPost, "/api/approval/respond", answer)
+			if got := g.json(200, http.MethodPost, "/api/approval/respond", answer); got["stale_cleared"] != true {
+				t.Errorf("an approval is answered twice: %v", got)
+			}
 			done := s.until("done")
 			if !strings.Contains(done[len(done)-1].data, want) {
 				t.Errorf("the answer lacks %q", want)

@@ -24,6 +24,7 @@ type exchange struct {
 	ctx    context.Context // ends with the client or its session
 
 	url       *url.URL // what is sent
+	instead   *Instead // what is said in the upstream's place; else nil
 	rule      *Allow
 	pattern   string
 	slot      *slot
@@ -56,6 +57,12 @@ func (x *exchange) admit() error {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	d := x.proxy.rules.decide(r.Method, path)
 	switch {
+	case d.instead != nil:
+		x.pattern, x.instead = d.pattern, d.instead
+		if x.crossOrigin() {
+			return errCrossOrigin
+		}
+		return nil
 	case d.deny != nil:
 		x.pattern = d.pattern
 		x.logDenied("denied: " + d.deny.Reason)

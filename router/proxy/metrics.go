@@ -47,7 +47,10 @@ func newMetrics(p *Proxy, registry prometheus.Registerer) (*metrics, error) {
 // count counts an exchange that is over.
 func (m *metrics) count(x *exchange) {
 	k := kindNone
-	if x.rule != nil {
+	switch {
+	case x.instead != nil:
+		k = kindInstead
+	case x.rule != nil:
 		k = x.rule.kind
 	}
 	m.requests[k][min(x.status/100, 5)].Inc()

@@ -42,6 +42,7 @@ type Options struct {
 	Registry prometheus.Registerer                           // may be nil
 	OnDown   func(slot string)                               // told when a slot cannot be reached; must not block
 	Health   func(Target) bool                               // answers health rules; default: always well
+	Instead  func(Target, *url.URL)                          // told of what is answered by an instead rule; may be nil
 	Refuse   func(http.ResponseWriter, *http.Request, error) // answers where the upstream does not; default api.WriteError
 }
 
@@ -63,6 +64,7 @@ type Proxy struct {
 	maxInFlight    int64
 	onDown         func(string)
 	health         func(Target) bool
+	onInstead      func(Target, *url.URL)
 	refuse         func(http.ResponseWriter, *http.Request, error)
 	errorLog       *log.Logger
 
@@ -105,6 +107,7 @@ func New(o Options) (*Proxy, error) {
 		maxInFlight:    int64(o.MaxInFlight),
 		onDown:         o.OnDown,
 		health:         o.Health,
+		onInstead:      o.Instead,
 		refuse:         o.Refuse,
 		decoders:       make(decoders, maxDecoders),
 		errorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
@@ -149,6 +152,10 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, t Target) {
 	}
 	if err != nil {
 		x.refuse(err)
+		return
+	}
+	if x.instead != nil {
+		x.answerInstead()
 		return
 	}
 	if x.rule.Health {

@@ -22,12 +22,15 @@ var defaultRules []byte
 // Anything that no entry allows is refused, and a deny entry beats every
 // allow entry.
 type Rules struct {
-	Format      int      `json:"format"` // 1
-	Upstream    Upstream `json:"upstream"`
-	QueryDenied []string `json:"query_denied"` // query keys refused on every path
-	Deny        []*Deny  `json:"deny"`
-	Allow       []*Allow `json:"allow"`
+	Format      int        `json:"format"` // 1
+	Upstream    Upstream   `json:"upstream"`
+	QueryDenied []string   `json:"query_denied"` // query keys refused on every path
+	Instead     []*Instead `json:"instead"`
+	Deny        []*Deny    `json:"deny"`
+	Allow       []*Allow   `json:"allow"`
 
+	instead     tree            // of the flags that are on; see Switch
+	switched    map[string]bool // those flags
 	deny, allow tree
 }
 
@@ -102,10 +105,11 @@ const (
 	kindWebSocket
 	kindHealth
 	kindPlain
+	kindInstead
 	kinds
 )
 
-var kindNames = [kinds]string{"none", "page", "stream", "slow", "websocket", "health", "plain"}
+var kindNames = [kinds]string{"none", "page", "stream", "slow", "websocket", "health", "plain", "instead"}
 
 // DefaultRules is the list for the Hermes WebUI that ships with the router.
 func DefaultRules() *Rules {
@@ -152,6 +156,11 @@ func LoadRules(from io.Reader) (*Rules, error) {
 			return nil, fmt.Errorf("query_denied[%d]: %q is not a lower-case key", i, k)
 		}
 	}
+	for _, on := range []bool{true, false} { // read whole, and none in effect yet
+		if err := r.Switch(func(string) bool { return on }); err != nil {
+			return nil, err
+		}
+	}
 	for i, d := range r.Deny {
 		if err := r.addDeny(d); err != nil {
 			return nil, fmt.Errorf("deny[%d]: %w", i, err)
@@ -195,17 +204,23 @@ func (r *Rules) addDeny(d *Deny) error {
 	if d == nil || d.Reason == "" {
 		return errors.New("reason is missing")
 	}
-	if err := checkMethods(d.Methods); err != nil {
+	return r.deny.addFolded(d.Methods, d.Paths, entry{deny: d})
+}
+
+// addFolded adds an entry whose paths match any spelling.
+func (t *tree) addFolded(methods, paths []string, e entry) error {
+	if err := checkMethods(methods); err != nil {
 		return err
 	}
-	if len(d.Paths) == 0 {
+	if len(paths) == 0 {
 		return errors.New("paths is empty")
 	}
-	for _, p := range d.Paths {
+	e.methods = withHead(methods)
+	for _, p := range paths {
 		if p != strings.ToLower(p) {
 			return fmt.Errorf("path %q: denied paths are written in lower case and match any", p)
 		}
-		if err := r.deny.add(p, entry{methods: withHead(d.Methods), deny: d}); err != nil {
+		if err := t.add(p, e); err != nil {
 			return err
 		}
 	}
@@ -297,6 +312,7 @@ func bodiless(method string) bool {
 // decision is what the rules say to a request: allow is set when it may pass,
 // deny when an entry refuses it, methods when only the method is wrong.
 type decision struct {
+	instead *Instead
 	allow   *Allow
 	deny    *Deny
 	pattern string
@@ -306,11 +322,10 @@ type decision struct {
 // decide looks a raw path up, which CheckTarget let pass.
 func (r *Rules) decide(method, path string) decision {
 	folded := foldPath(path)
-	e, _ := r.deny.find(folded, method)
-	if trimmed := strings.TrimRight(folded, "/"); e == nil && trimmed != folded && trimmed != "" {
-		e, _ = r.deny.find(trimmed, method)
+	if e := r.instead.findFolded(folded, method); e != nil {
+		return decision{instead: e.instead, pattern: e.pattern}
 	}
-	if e != nil {
+	if e := r.deny.findFolded(folded, method); e != nil {
 		return decision{deny: e.deny, pattern: e.pattern}
 	}
 	e, methods := r.allow.find(path, method)
@@ -318,6 +333,16 @@ func (r *Rules) decide(method, path string) decision {
 		return decision{methods: methods}
 	}
 	return decision{allow: e.allow, pattern: e.pattern}
+}
+
+// findFolded finds the entry for a folded path, with or without slashes at its
+// end.
+func (t *tree) findFolded(path, method string) *entry {
+	e, _ := t.find(path, method)
+	if trimmed := strings.TrimRight(path, "/"); e == nil && trimmed != path && trimmed != "" {
+		e, _ = t.find(trimmed, method)
+	}
+	return e
 }
 
 // foldPath is path as the most lenient reader could understand it: decoded,

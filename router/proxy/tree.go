@@ -24,6 +24,7 @@ type node struct {
 type entry struct {
 	pattern string
 	methods []string // empty: every method
+	instead *Instead
 	allow   *Allow
 	deny    *Deny
 }

@@ -59,7 +59,7 @@ func (x *exchange) crossOrigin() bool {
 		return false
 	}
 	dest := h.Get("Sec-Fetch-Dest") // empty where the WebUI's service worker passes the navigation on
-	link := x.in.Method == http.MethodGet && x.rule.Inject &&
+	link := x.in.Method == http.MethodGet && x.rule != nil && x.rule.Inject &&
 		h.Get("Sec-Fetch-Mode") == "navigate" && (dest == "document" || dest == "empty")
 	return len(site) > 1 || !link
 }

@@ -27,6 +27,7 @@ import (
 	"bstein.dev/hux/bridge/reference"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
@@ -36,6 +37,7 @@ import (
 	"bstein.dev/hux/hux/store"
 	"bstein.dev/hux/router/config"
 	"bstein.dev/hux/router/identity"
+	"bstein.dev/hux/router/mirror"
 	"bstein.dev/hux/router/proxy"
 	"bstein.dev/hux/router/tenant"
 )
@@ -62,7 +64,9 @@ type Server struct {
 	db        *store.DB
 	stores    *store.Pool
 	due       *due.Index
+	log       *event.Log
 	cards     []api.Route
+	mirror    *mirror.Mirror
 	contract  *reference.Contract
 	identity  *identity.Service
 	tenants   *tenant.Service
@@ -149,7 +153,8 @@ func (s *Server) join(registry []hux.Flag) (err error) {
 		Head:        markNonces(bridge.Head(s.console())),
 		UploadLimit: c.UploadLimit, TempDir: c.TempDir, HeaderTimeout: c.UpstreamTimeout, MaxInFlight: c.SlotConnections,
 		Registry: s.registry, OnDown: s.tenants.Suspect, Refuse: s.failWebUI,
-		Health: func(t proxy.Target) bool { return s.tenants.State(t.Slot) != tenant.Down },
+		Health:  func(t proxy.Target) bool { return s.tenants.State(t.Slot) != tenant.Down },
+		Instead: s.asksInstead,
 	})
 	if err != nil {
 		return fmt.Errorf("proxy: %w", err)
@@ -183,12 +188,17 @@ func (s *Server) deal(registry []hux.Flag) error {
 	foundation := api.Foundation{
 		Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser, VectorsSHA256: contract.VectorsSHA256(), Modes: switchyard.Manifest(),
 	}
-	s.cards, err = foundation.Routes(cards.Routes(cards.Parts{
-		Log: event.NewLog(c.StreamsPerUser), Door: api.NewDoor(schemas), Keys: record.NewKeys(derive(c.Key, "idempotency")),
-		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags, Closing: s.closing, Due: s.due, Build: s.build,
-	}))
-	if err != nil {
+	s.log = event.NewLog(c.StreamsPerUser)
+	dealt := cards.New(cards.Parts{
+		Log: s.log, Door: api.NewDoor(schemas), Keys: record.NewKeys(derive(c.Key, "idempotency")),
+		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags, Closing: s.closing, Due: s.due, Build: s.build, Stop: s.stopRun,
+	})
+	if s.cards, err = foundation.Routes(dealt.Routes); err != nil {
 		return err
+	}
+	s.mirror = mirror.New(mirror.Options{Autonomy: dealt.Autonomy, Lease: s.stores.Lease, Slots: s.webUIs, Way: s.wayTo})
+	if err := s.rules.Switch(func(flag string) bool { return s.flags.Enabled(flag) && api.Served(s.cards)[flag] }); err != nil {
+		return fmt.Errorf("rules_file: %w", err)
 	}
 	s.contract, err = reference.New(reference.Sources{
 		Schemas: schemas, Examples: contract.Examples, Registry: registry, Flags: s.flags, Machines: cards.Machines(), Routes: s.cards,
@@ -262,6 +272,9 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	wg.Go(func() { s.stores.Run(background) })
 	wg.Go(func() { s.sweep(background) })
 	wg.Go(func() { s.due.Run(background) })
+	if s.rules.Switched(autonomy.Flag) {
+		wg.Go(func() { s.mirror.Run(s.closing) })
+	}
 	wg.Go(func() { s.runSelfCheck(background) })
 	stopAdmin, err := s.ServeAdmin()
 	if err != nil {

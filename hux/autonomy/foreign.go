@@ -1,0 +1,289 @@
+package autonomy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/store"
+)
+
+// Foreign is an approval that another system waits for, such as the WebUI for
+// one of its own, and that is decided here in its place. Session and ID name
+// it: whoever asks again, also after a restart, is told the same.
+type Foreign struct {
+	Session conversation.Ref // where the other system asks
+	ID      string           // the approval there, with the shape of the gateway's ids
+	RunID   string           // the run that waits, likewise; "" for the one that is under way
+	Tool    string
+	Args    map[string]any
+}
+
+// Standing is how a Foreign stands.
+type Standing struct {
+	Choice Choice          // what to answer: Once or DenyChoice; "" while a person is asked
+	Moved  <-chan struct{} // closed when that may have changed; nil once there is an answer
+}
+
+// foreign is what is kept of a Foreign as long as the other system waits.
+type foreign struct {
+	Session    conversation.Ref `json:"session"`
+	ID         string           `json:"id"`
+	Effect     Effect           `json:"effect"`
+	ApprovalID *string          `json:"approval_id"`
+	Conv       string           `json:"conversation_id"`
+	RunID      string           `json:"run_id"`
+	Tool       string           `json:"tool"`
+	Told       bool             `json:"told"` // that the answer came too late
+}
+
+const foreignBucket = "foreign" // hash of session, and of id → foreign
+
+func (s *Service) foreignKey(ref conversation.Ref, id string) string {
+	return s.Keys.Short("foreign", ref.System, ref.ID) + s.Keys.Short("foreign_id", id)
+}
+
+// Stand says how a Foreign stands that Take has taken; ok is false for any
+// other.
+func (s *Service) Stand(ctx context.Context, db *store.Lease, f Foreign) (st Standing, ok bool, err error) {
+	err = db.View(ctx, func(tx *store.Tx) error {
+		kept, err := readForeign(tx, s.foreignKey(f.Session, f.ID))
+		if err == nil && kept != nil {
+			ok = true
+			st, err = s.standing(tx, kept)
+		}
+		return err
+	})
+	return st, ok, err
+}
+
+// Take decides about a Foreign as POST /decisions does about a call, in the
+// conversation of its session, and gives how it stands; taken again it changes
+// nothing. Where the session has no conversation, it becomes one of member's; a
+// human_required error says that nobody knows whose it is (member is ""). What
+// a run asks that is over or to stop is denied.
+func (s *Service) Take(ctx context.Context, db *store.Lease, member hux.User, f Foreign) (Standing, error) {
+	err := s.take(ctx, db, member, f)
+	var e *hux.Error
+	switch {
+	case err == nil:
+		st, _, err := s.Stand(ctx, db, f)
+		return st, err
+	case errors.As(err, &e) && slices.Contains([]hux.Code{hux.RunEnded, hux.ConversationForgotten, hux.UnknownReference, hux.SchemaInvalid}, e.Code):
+		return Standing{Choice: DenyChoice}, nil
+	}
+	return Standing{}, err
+}
+
+// standing is how what is kept stands now.
+func (s *Service) standing(tx *store.Tx, kept *foreign) (Standing, error) {
+	if kept.ApprovalID == nil {
+		return Standing{Choice: choiceOf(kept.Effect == Allow)}, nil
+	}
+	moved := s.waiting.of(*kept.ApprovalID)
+	a, err := s.approvals.Read(tx, *kept.ApprovalID)
+	if err != nil {
+		return Standing{}, err
+	}
+	if a != nil && a.StateAt(time.Now()) == ApprovalStates.Start {
+		return Standing{Moved: moved}, nil
+	}
+	s.waiting.wake(*kept.ApprovalID)
+	return Standing{Choice: choiceOf(a != nil && a.Status == "approved")}, nil
+}
+
+func choiceOf(allowed bool) Choice {
+	if allowed {
+		return Once
+	}
+	return DenyChoice
+}
+
+func readForeign(tx *store.Tx, key string) (*foreign, error) {
+	value := tx.Get(foreignBucket, key)
+	if value == nil {
+		return nil, nil
+	}
+	f := new(foreign)
+	return f, json.Unmarshal(value, f)
+}
+
+func writeForeign(tx *store.Tx, key string, f *foreign) error {
+	value, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return tx.Put(foreignBucket, key, value)
+}
+
+func (s *Service) take(ctx context.Context, db *store.Lease, member hux.User, f Foreign) error {
+	id := f.ID
+	if masked, _ := redact.MaskText(id); masked != id {
+		id = s.Keys.Hash("foreign_id", id)
+	}
+	q, err := newQuestion(f.Tool, f.Args, targetOf(f), id, "")
+	if err != nil {
+		return err
+	}
+	release, err := s.Due.Hold(ctx, db.Tenant(), time.Now().Add(ApprovalLifetime(0, true)))
+	if err != nil {
+		return err
+	}
+	defer release()
+	call := s.system(db)
+	call.User, call.Surface, call.Session = member, hux.SurfaceChat, &f.Session.ID
+	var c changes
+	err = db.Update(ctx, func(tx *store.Tx) error {
+		c = changes{}
+		key := s.foreignKey(f.Session, f.ID)
+		if kept, err := readForeign(tx, key); err != nil || kept != nil {
+			return err
+		}
+		if q.conversation, err = s.Conversations.OfSession(tx, call, f.Session); err != nil {
+			return err
+		}
+		if q.conversation == nil || q.conversation.State == conversation.Forgotten {
+			return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
+		}
+		if q.runID = f.RunID; q.runID == "" {
+			q.runID = s.Conversations.ActiveRun(tx, q.conversation.ID)
+		}
+		if q.runID == "" {
+			q.runID = id
+		}
+		if err := s.Conversations.Runs(tx, q.conversation.ID, q.runID); err != nil {
+			return err
+		}
+		if err := s.running(tx, &q); err != nil {
+			return err
+		}
+		call.Run = &q.runID
+		said, err := s.judge(tx, call, &q, &c)
+		if err != nil {
+			return err
+		}
+		return writeForeign(tx, key, &foreign{
+			Session: f.Session, ID: f.ID, Effect: said.Decision.Effect, ApprovalID: said.ApprovalID, Conv: q.conversation.ID, RunID: q.runID, Tool: f.Tool,
+		})
+	})
+	s.wake(db.Tenant(), c)
+	return err
+}
+
+func targetOf(f Foreign) *string {
+	if target := Target(f.Tool, f.Args); target != "" {
+		return &target
+	}
+	return nil
+}
+
+// Withdraw ends what a session asked for and no longer waits for: all but the
+// one that is named. What a person was still asked about is cancelled.
+func (s *Service) Withdraw(ctx context.Context, db *store.Lease, session conversation.Ref, but string) error {
+	prefix := s.Keys.Short("foreign", session.System, session.ID)
+	stay := s.foreignKey(session, but)
+	gone := func(tx *store.Tx) (keys []string) {
+		for _, e := range tx.List(foreignBucket, prefix) {
+			if e.Key != stay {
+				keys = append(keys, e.Key)
+			}
+		}
+		return keys
+	}
+	var some bool
+	if err := db.View(ctx, func(tx *store.Tx) error { some = len(gone(tx)) > 0; return nil }); err != nil || !some {
+		return err
+	}
+	call := s.system(db)
+	var c changes
+	err := db.Update(ctx, func(tx *store.Tx) error {
+		c = changes{}
+		for _, key := range gone(tx) {
+			kept, err := readForeign(tx, key)
+			if err != nil {
+				return err
+			}
+			if err := s.withdraw(tx, call, kept, &c); err != nil {
+				return err
+			}
+			if err := tx.Delete(foreignBucket, key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s.wake(db.Tenant(), c)
+	return err
+}
+
+func (s *Service) withdraw(tx *store.Tx, call *api.Call, kept *foreign, c *changes) error {
+	if kept.ApprovalID == nil {
+		return nil
+	}
+	a, err := s.approvals.Read(tx, *kept.ApprovalID)
+	if err != nil || a == nil || a.Status != ApprovalStates.Start {
+		return err
+	}
+	return s.end(tx, call, a, "cancelled", "nobody waits for it any more", c)
+}
+
+// TooLate tells, once, that the other system did not take the answer to a
+// Foreign.
+func (s *Service) TooLate(ctx context.Context, db *store.Lease, f Foreign) error {
+	call := s.system(db)
+	var c changes
+	err := db.Update(ctx, func(tx *store.Tx) error {
+		c = changes{}
+		key := s.foreignKey(f.Session, f.ID)
+		kept, err := readForeign(tx, key)
+		if err != nil || kept == nil || kept.Told {
+			return err
+		}
+		kept.Told = true
+		if err := writeForeign(tx, key, kept); err != nil {
+			return err
+		}
+		cancelled := "cancelled"
+		data := facts{"tool": kept.Tool, "tool_call_id": kept.ID, "status": "cancelled"}
+		var evidence []hux.EvidenceRef
+		if kept.ApprovalID != nil {
+			data["approval_id"] = *kept.ApprovalID
+			evidence = []hux.EvidenceRef{{Kind: "approval", ID: *kept.ApprovalID, Owner: "hux"}}
+		}
+		return c.tell(tx, call, event.Event{
+			ConversationID: kept.Conv, RunID: kept.RunID, Kind: "approval.resolved", Status: &cancelled,
+			Summary: oneLine("The answer came too late, nobody waited for it: " + kept.Tool), Evidence: evidence, Data: data.json(),
+		})
+	})
+	s.wake(db.Tenant(), c)
+	return err
+}
+
+// Sessions are those of which a Foreign is kept.
+func (s *Service) Sessions(ctx context.Context, db *store.Lease) (refs []conversation.Ref, err error) {
+	last := ""
+	err = db.View(ctx, func(tx *store.Tx) error {
+		refs, last = nil, ""
+		for _, e := range tx.List(foreignBucket, "") {
+			session := e.Key[:len(e.Key)/2]
+			if session == last {
+				continue
+			}
+			last = session
+			kept := new(foreign)
+			if err := json.Unmarshal(e.Value, kept); err != nil {
+				return err
+			}
+			refs = append(refs, kept.Session)
+		}
+		return nil
+	})
+	return refs, err
+}

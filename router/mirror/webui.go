@@ -1,0 +1,253 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// webUI is the WebUI of one slot as a program speaks to it: without Origin and
+// Referer, for which it asks no token against forged requests.
+type webUI struct{ client http.Client }
+
+const (
+	patience  = 15 * time.Second // for one answer; a stop waits up to that long for the agent
+	maxAnswer = 16 << 20         // bytes of one
+)
+
+func newWebUI(transport http.RoundTripper) *webUI {
+	return &webUI{http.Client{
+		Transport: transport, Jar: &jar{kept: map[string]string{}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// jar keeps the session that the WebUI makes of the identity header; without it
+// each request would make another. It is for one WebUI alone.
+type jar struct {
+	mu   sync.Mutex
+	kept map[string]string
+}
+
+// SetCookies is part of http.CookieJar.
+func (j *jar) SetCookies(_ *url.URL, cookies []*http.Cookie) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, c := range cookies {
+		if delete(j.kept, c.Name); c.MaxAge >= 0 && c.Value != "" {
+			j.kept[c.Name] = c.Value
+		}
+	}
+}
+
+// Cookies is part of http.CookieJar.
+func (j *jar) Cookies(*url.URL) (cookies []*http.Cookie) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for name, value := range j.kept {
+		cookies = append(cookies, &http.Cookie{Name: name, Value: value})
+	}
+	return cookies
+}
+
+// refused is an answer that is no success.
+type refused struct {
+	status int
+	says   string
+}
+
+func (r *refused) Error() string { return fmt.Sprintf("the WebUI answers %d %s", r.status, r.says) }
+
+// do sends a request and reads its JSON answer.
+func (u *webUI) do(ctx context.Context, method, path string, query url.Values, body, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://webui"+path+"?"+query.Encode(), content)
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := u.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	limited := io.LimitReader(res.Body, maxAnswer)
+	if res.StatusCode != http.StatusOK {
+		var told struct {
+			Code string `json:"code"`
+		}
+		_ = json.NewDecoder(limited).Decode(&told) // it may be no JSON
+		return &refused{res.StatusCode, told.Code}
+	}
+	return json.NewDecoder(limited).Decode(answer)
+}
+
+func ofSession(id string) url.Values { return url.Values{"session_id": {id}} }
+
+// waiting lists the sessions that wait for an approval.
+func (u *webUI) waiting(ctx context.Context) (ids []string, err error) {
+	var list struct {
+		Sessions []struct {
+			ID        string `json:"session_id"`
+			Attention *struct {
+				Kind string `json:"kind"`
+			} `json:"attention"`
+		} `json:"sessions"`
+	}
+	if err := u.do(ctx, http.MethodGet, "/api/sessions", nil, nil, &list); err != nil {
+		return nil, err
+	}
+	for _, s := range list.Sessions {
+		if s.Attention != nil && s.Attention.Kind == "approval" {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids, nil
+}
+
+// pending is an approval that the WebUI waits for.
+type pending struct {
+	ID          string `json:"approval_id"`
+	Tool        string `json:"tool"`
+	Command     string `json:"command"`
+	Description string `json:"description"`
+	Args        any    `json:"args"`
+	RunID       string `json:"run_id"` // of the agent's gateway, with Token
+	Token       string `json:"_gateway_mirror_token"`
+}
+
+// PendingPath is where a page of the WebUI asks for the approval that its session
+// waits for.
+const PendingPath = "/api/approval/pending"
+
+// pending is the first approval that a session waits for, or nil. Others stand
+// behind it.
+func (u *webUI) pending(ctx context.Context, session string) (*pending, error) {
+	var answer struct {
+		Pending *pending `json:"pending"`
+	}
+	err := u.do(ctx, http.MethodGet, PendingPath, ofSession(session), nil, &answer)
+	return answer.Pending, err
+}
+
+// stream is the turn that is under way in a session, "" for none.
+func (u *webUI) stream(ctx context.Context, session string) (string, error) {
+	var answer struct {
+		Stream *string `json:"active_stream_id"`
+	}
+	err := u.do(ctx, http.MethodGet, "/api/session/status", ofSession(session), nil, &answer)
+	if gone := (*refused)(nil); errors.As(err, &gone) && gone.status == http.StatusNotFound {
+		return "", nil // it has no file yet, or none any more
+	}
+	if err != nil || answer.Stream == nil {
+		return "", err
+	}
+	return *answer.Stream, nil
+}
+
+// errStale says that the WebUI does not wait for the answer, or can't pass it
+// on.
+var errStale = errors.New("the WebUI does not wait for this answer")
+
+// respond answers an approval with once or deny.
+func (u *webUI) respond(ctx context.Context, session string, p *pending, choice string) error {
+	body := map[string]any{"session_id": session, "approval_id": p.ID, "choice": choice}
+	if p.RunID != "" && p.Token != "" {
+		body["run_id"], body["mirror_token"] = p.RunID, p.Token
+	}
+	var answer struct {
+		OK    bool `json:"ok"`
+		Stale bool `json:"stale_cleared"`
+	}
+	err := u.do(ctx, http.MethodPost, "/api/approval/respond", nil, body, &answer)
+	if r := (*refused)(nil); errors.As(err, &r) && r.status == http.StatusConflict && r.says != "gateway_approval_in_progress" {
+		return errStale
+	}
+	if err == nil && (!answer.OK || answer.Stale) {
+		return errStale
+	}
+	return err
+}
+
+// changes follows the list of sessions and calls changed each time that
+// something in it has, and once when nothing is missed from then on. It ends
+// with an error.
+func (u *webUI) changes(ctx context.Context, changed func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	silent := time.AfterFunc(silence, cancel)
+	defer silent.Stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://webui/api/sessions/events", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	res, err := u.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		return &refused{res.StatusCode, res.Header.Get("Content-Type")}
+	}
+	changed()
+	buf := make([]byte, 4<<10)
+	fresh := true // a line begins
+	for {
+		n, err := res.Body.Read(buf)
+		silent.Reset(silence)
+		for _, c := range buf[:n] {
+			if fresh && c == 'd' { // of "data:", which no other line begins with
+				changed()
+			}
+			fresh = c == '\n'
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// silence is how long the list of sessions may say nothing, not even that the
+// connection lives, which it does every 5 s.
+const silence = 40 * time.Second
+
+// cancel asks for the stop of a turn, and reports whether there was one to
+// stop. The WebUI answers once the agent's gateway has taken the stop.
+func (u *webUI) cancel(ctx context.Context, stream string) (was bool, err error) {
+	var answer struct {
+		Cancelled bool `json:"cancelled"`
+	}
+	err = u.do(ctx, http.MethodGet, "/api/chat/cancel", url.Values{"stream_id": {stream}}, nil, &answer)
+	return answer.Cancelled, err
+}
+
+// status says whether a turn is under way, and whether the WebUI has ever heard
+// of it.
+func (u *webUI) status(ctx context.Context, stream string) (active, known bool, err error) {
+	var answer struct {
+		Active bool `json:"active"`
+		Replay bool `json:"replay_available"`
+	}
+	err = u.do(ctx, http.MethodGet, "/api/chat/stream/status", url.Values{"stream_id": {stream}}, nil, &answer)
+	return answer.Active, answer.Active || answer.Replay, err
+}

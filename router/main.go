@@ -28,10 +28,11 @@ Usage:
   hux check   [--config FILE] …     validate the configuration; --online also asks the
                                     sign-in provider and the WebUIs
   hux slots   list | assign | remove | free | restored
-  hux agents  list | create | rotate | revoke
+  hux agents  list | create | rotate | revoke | hook
   hux tail    CONVERSATION          follow what happens in a conversation
   hux validate [FILE …]             hold records against the contract's schemas and rules
   hux rules   decide | move | machines | release-problems
+  hux hook                          asks whether a tool may run, as a hook of an agent
   hux healthz                       is the router on this machine alive?
   hux version
 
@@ -72,7 +73,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		command, args = args[0], args[1:]
 	}
 	commands := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
-		"demo": demo, "serve": serve, "check": check, "slots": slots, "agents": agents, "tail": tail, "validate": validate, "rules": rules, "healthz": healthz,
+		"demo": demo, "serve": serve, "check": check, "slots": slots, "agents": agents, "tail": tail, "validate": validate, "rules": rules, "hook": hook, "healthz": healthz,
 	}
 	switch command {
 	case "version", "--version":

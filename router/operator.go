@@ -43,9 +43,13 @@ const agentsHelp = `Usage:
   hux agents create SLOT NAME    make a credential for the agent of the slot's tenant; it is shown once
   hux agents rotate AGENT        make a new one; the old one stops at once
   hux agents revoke AGENT
+  hux agents hook AGENT|SLOT [--url URL] [--env]
+                                 print what its Hermes needs: a part of config.yaml, or with --env
+                                 the variables of its process, a secret among them; --url is where
+                                 it reaches hux, if not where people chat
 
 An agent signs in with "Authorization: Bearer CREDENTIAL" and can never act as
-a person.
+a person. docs/agents.md says how to connect one.
 `
 
 func slots(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -83,14 +87,16 @@ func slots(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func agents(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o := operatorCommand{help: agentsHelp, set: flag.NewFlagSet("hux agents", flag.ContinueOnError), words: map[string][2]int{
-		"list": {0, 1}, "create": {2, 2}, "rotate": {1, 1}, "revoke": {1, 1},
+	set := flag.NewFlagSet("hux agents", flag.ContinueOnError)
+	env, at := set.Bool("env", false, ""), set.String("url", "", "")
+	o := operatorCommand{help: agentsHelp, set: set, words: map[string][2]int{
+		"list": {0, 1}, "create": {2, 2}, "rotate": {1, 1}, "revoke": {1, 1}, "hook": {1, 1},
 	}}
 	if err := o.parse(args, stdout, stderr); err != nil {
 		return err
 	}
 	command := server.AdminRequest{Slot: o.word(0), Name: o.word(1)}
-	if o.verb == "rotate" || o.verb == "revoke" {
+	if o.verb == "rotate" || o.verb == "revoke" || o.verb == "hook" && hux.Agent(o.word(0)).Valid() {
 		command = server.AdminRequest{Agent: hux.Agent(o.word(0))}
 	}
 	answer, err := tell(ctx, o.config, "/agents/"+o.verb, command, stdout, stderr)
@@ -100,6 +106,12 @@ func agents(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	switch o.verb {
 	case "revoke":
 		fmt.Fprintln(stdout, "done")
+	case "hook":
+		var hook server.AgentHook
+		if err := json.Unmarshal(answer, &hook); err != nil {
+			return err
+		}
+		return printHook(stdout, hook, *at, *env)
 	case "list":
 		var list []server.AgentView
 		if err := json.Unmarshal(answer, &list); err != nil {

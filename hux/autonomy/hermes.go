@@ -24,10 +24,36 @@ var (
 	idMembers = []string{"session_id", "tool_name", "tool_call_id", "turn_id"}
 )
 
+// ReadHook reads what Hermes gives to a hook about a tool call. The arguments
+// are whole: those that can't be asked about are an error, a *hux.Error of
+// invalid_json or too_large, as all is that can't be read.
+func ReadHook(body []byte) (*HermesEvent, error) {
+	picked, err := pickHermes(body, true)
+	if err != nil {
+		return nil, err
+	}
+	e, err := eventOf(picked)
+	if err != nil || e.tool() == "" {
+		return nil, hux.Errorf(hux.InvalidJSON, "This is not about a tool call.").Because(err)
+	}
+	return e, nil
+}
+
+// ReadTold reads what Hermes gives to a hook about a tool that has run, without
+// its result. Arguments that are too long are left out.
+func ReadTold(body []byte) (*HermesEvent, error) {
+	picked, err := pickHermes(body, false)
+	if err != nil {
+		return nil, err
+	}
+	return eventOf(picked)
+}
+
 // pickHermes takes out of a body what is ours, as schema.Parse gives it. Of the
 // facts of the event, what can't be read or is too long to keep is left out;
-// so is tool_input. The error is a *hux.Error, invalid_json.
-func pickHermes(body []byte) (map[string]any, error) {
+// so is tool_input, unless all of it is wanted. The error is a *hux.Error,
+// invalid_json or too_large.
+func pickHermes(body []byte, whole bool) (map[string]any, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil || all == nil {
 		return nil, hux.Errorf(hux.InvalidJSON, "The body is no JSON object.")
@@ -49,7 +75,7 @@ func pickHermes(body []byte) (map[string]any, error) {
 		switch {
 		case err == nil:
 			picked[name] = identified(name, value)
-		case name != "tool_input":
+		case whole || name != "tool_input":
 			return nil, err
 		}
 	}
@@ -85,8 +111,8 @@ func eventOf(picked map[string]any) (*HermesEvent, error) {
 	return e, decoder.Decode(e)
 }
 
-// detail is a member of Extra that is text, or "".
-func (e *HermesEvent) detail(name string) string {
+// Detail is a member of Extra that is text, or "".
+func (e *HermesEvent) Detail(name string) string {
 	text, _ := e.Extra[name].(string)
 	return text
 }
@@ -98,16 +124,16 @@ func (e *HermesEvent) tool() string {
 	return *e.ToolName
 }
 
-// told is the event of the log that Hermes tells of; ok is false where it is
+// Told is the event of the log that Hermes tells of; ok is false where it is
 // none that the log has. The summary says what a person would be shown of the
 // call; neither its arguments nor its result come with it.
-func (e *HermesEvent) told(runID string) (told event.Event, ok bool) {
+func (e *HermesEvent) Told(runID string) (told event.Event, ok bool) {
 	tool := e.tool()
 	if tool == "" {
 		return told, false
 	}
 	data := facts{"tool": tool}
-	if id := e.detail("tool_call_id"); id != "" {
+	if id := e.Detail("tool_call_id"); id != "" {
 		data["tool_call_id"] = id
 	}
 	told.RunID = runID
@@ -129,13 +155,13 @@ func (e *HermesEvent) told(runID string) (told event.Event, ok bool) {
 
 // ended is how a tool's call ended. Hermes says an error in several ways.
 func (e *HermesEvent) ended() string {
-	switch e.detail("status") {
+	switch e.Detail("status") {
 	case "cancelled", "canceled", "interrupted":
 		return "cancelled"
 	case "error", "failed", "failure", "blocked", "denied", "timeout":
 		return "failed"
 	}
-	if e.detail("error_type") != "" {
+	if e.Detail("error_type") != "" {
 		return "failed"
 	}
 	return "completed"

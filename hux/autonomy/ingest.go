@@ -34,7 +34,7 @@ func (s *Service) ingest(w http.ResponseWriter, r *http.Request, call *api.Call)
 	if err != nil || time.Since(sent).Abs() > staleAfter {
 		return hux.Errorf(hux.BadRequest, "The timestamp is more than %d minutes from now.", int(staleAfter.Minutes()))
 	}
-	if _, ok := e.told(""); ok && e.SessionID != nil && *e.SessionID != "" {
+	if _, ok := e.Told(""); ok && e.SessionID != nil && *e.SessionID != "" {
 		if err := s.hear(r, call, e); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (s *Service) ingest(w http.ResponseWriter, r *http.Request, call *api.Call)
 // readHermes reads a webhook's body; the error is a *hux.Error, invalid_json or
 // schema_invalid.
 func (s *Service) readHermes(body []byte) (*HermesEvent, error) {
-	picked, err := pickHermes(body)
+	picked, err := pickHermes(body, false)
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +70,11 @@ func (s *Service) hear(r *http.Request, call *api.Call, e *HermesEvent) error {
 		if err != nil {
 			return err
 		}
-		run, err := s.runOfTurn(tx, c.ID, e.detail("turn_id"))
+		run, err := s.runOfTurn(tx, c.ID, e.Detail("turn_id"))
 		if err != nil {
 			return err
 		}
-		told, _ := e.told(run)
+		told, _ := e.Told(run)
 		of := *call
 		of.Session, of.Run = presentable(session.ID), presentable(run)
 		if after, err = s.Report(tx, &of, c, told); err != nil {

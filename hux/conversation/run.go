@@ -1,6 +1,8 @@
 package conversation
 
 import (
+	"encoding/hex"
+	"slices"
 	"strings"
 
 	"bstein.dev/hux/hux"
@@ -52,7 +54,8 @@ func (s *Service) Active(tx *store.Tx) (ids []string) {
 
 // RunOfTurn is the run that the gateway's turn is: the one that is under way in
 // the conversation when the turn is first heard of, since a page names a run
-// otherwise than a hook does; else the turn names the run.
+// otherwise than a hook does; else the turn names the run, unless another
+// conversation has a run of that name.
 func (s *Service) RunOfTurn(tx *store.Tx, conversationID, turnID string) (string, error) {
 	key := s.keys.Short(turnsBucket, conversationID, turnID)
 	if run := tx.Get(turnsBucket, key); run != nil {
@@ -60,7 +63,9 @@ func (s *Service) RunOfTurn(tx *store.Tx, conversationID, turnID string) (string
 	}
 	run := s.ActiveRun(tx, conversationID)
 	if run == "" {
-		run = turnID
+		if run = turnID; !slices.Contains([]string{"", conversationID}, s.RunOf(tx, run)) {
+			run = "turn:" + hex.EncodeToString([]byte(key))
+		}
 	}
 	return run, tx.Put(turnsBucket, key, []byte(run))
 }

@@ -103,6 +103,7 @@ func (s *Server) adminHandler() http.Handler {
 	command("/agents/rotate", func(ctx context.Context, q AdminRequest) (any, error) {
 		return s.identity.RotateAgent(ctx, q.Agent)
 	})
+	command("/agents/hook", func(ctx context.Context, q AdminRequest) (any, error) { return s.agentHook(ctx, q) })
 	command("/agents/revoke", func(ctx context.Context, q AdminRequest) (any, error) {
 		return struct{}{}, s.identity.RevokeAgent(ctx, q.Agent)
 	})
@@ -153,6 +154,38 @@ func (s *Server) tenantOfSlot(slot string) (hux.Tenant, error) {
 type AgentView struct {
 	Slot string `json:"slot"`
 	identity.AgentInfo
+}
+
+// AgentHook is what an agent's Hermes has to be told: where to report to, and
+// the secret of its webhooks.
+type AgentHook struct {
+	Slot string `json:"slot"`
+	URL  string `json:"url"` // where people chat, which programs reach too
+	identity.Webhook
+}
+
+// agentHook tells of an agent, or of the only one that a slot has.
+func (s *Server) agentHook(ctx context.Context, q AdminRequest) (AgentHook, error) {
+	agents, err := s.listAgents(ctx, q.Slot)
+	if err != nil {
+		return AgentHook{}, err
+	}
+	var found []AgentView
+	for _, a := range agents {
+		if !a.Revoked && (q.Agent == "" || a.ID == q.Agent) {
+			found = append(found, a)
+		}
+	}
+	switch {
+	case q.Agent != "" && len(found) == 0:
+		return AgentHook{}, hux.Errorf(hux.NotFound, "There is no such agent, or it is revoked.")
+	case len(found) == 0:
+		return AgentHook{}, hux.Errorf(hux.NotFound, "Slot %s has no agent; make one with: hux agents create", q.Slot)
+	case len(found) > 1:
+		return AgentHook{}, hux.Errorf(hux.BadRequest, "Slot %s has several agents; name one: hux agents list", q.Slot)
+	}
+	w, err := s.identity.Webhook(ctx, found[0].ID)
+	return AgentHook{found[0].Slot, api.Origin(s.config.PublicURL), w}, err
 }
 
 func (s *Server) listAgents(ctx context.Context, slot string) ([]AgentView, error) {

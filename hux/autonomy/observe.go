@@ -133,17 +133,23 @@ func effect(e *event.Event, callID, kind, summary string) SideEffect {
 	return SideEffect{EvidenceRef: ref, Kind: kind, Summary: summary}
 }
 
+// effects are the kinds of effect that capabilities may have, the gravest
+// first. What runs is a process, whatever else it may do.
+var effects = []struct {
+	of   Capability
+	kind string
+}{{Deploy, "deploy"}, {Execute, "process"}, {Message, "message"}, {MemoryWrite, "memory"}, {Network, "network"}, {Write, "file"}}
+
 // effectOf is the kind of effect that a tool may have; a tool that only reads
-// has none.
+// has none, and of one that nobody knows it is not known.
 func effectOf(tool string) (kind string, has bool) {
-	kinds := map[Capability]string{Write: "file", Execute: "process", Network: "network", Message: "message", MemoryWrite: "memory", Deploy: "deploy"}
 	capabilities := Capabilities(tool, nil)
-	if len(capabilities) > 1 && slices.Equal(capabilities, Capabilities("", nil)) {
-		return "other", true // nobody knows the tool
+	if !Known(tool) && !slices.Contains(capabilities, Deploy) {
+		return "other", true
 	}
-	for _, c := range slices.Backward(AllCapabilities) {
-		if slices.Contains(capabilities, c) && kinds[c] != "" {
-			return kinds[c], true
+	for _, e := range effects {
+		if slices.Contains(capabilities, e.of) {
+			return e.kind, true
 		}
 	}
 	return "", false

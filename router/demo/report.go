@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/client"
@@ -19,6 +20,7 @@ type reporter struct {
 	session, run string
 	stop         func()                     // ends the turn
 	queue        chan func(context.Context) // each does one thing
+	told         chan struct{}              // closed once all of it is done
 
 	conversation *client.Conversation // that the session belongs to, once it is known
 	failed       error
@@ -27,14 +29,20 @@ type reporter struct {
 // maxReports is what a turn can tell of; no script comes near it.
 const maxReports = 256
 
+// settling is how long a turn that was stopped waits for the router to take
+// what it tells.
+const settling = 3 * time.Second
+
 // report starts a turn's reporter; nil where there is no router. It ends when
 // its queue is closed.
 func (u *WebUI) report(r *run) *reporter {
 	if u.options.Router == nil {
 		return nil
 	}
-	p := &reporter{api: u.options.Router.During(r.session, r.id), session: r.session, run: r.id, stop: r.cancel, queue: make(chan func(context.Context), maxReports)}
+	p := &reporter{api: u.options.Router.During(r.session, r.id), session: r.session, run: r.id, stop: r.cancel,
+		queue: make(chan func(context.Context), maxReports), told: make(chan struct{})}
 	u.running.Go(func() {
+		defer close(p.told)
 		for next := range p.queue {
 			next(u.ctx)
 		}
@@ -72,21 +80,41 @@ func (p *reporter) end() {
 	}
 }
 
-// post adds an event to the conversation that the WebUI's session belongs to;
-// whoever speaks of the session first makes it. The first failure is logged and
-// ends the reports of this turn: a log with a hole in it would tell a wrong
-// story. A run that the router says is over is over here too.
+// settle waits, after the end, until the router knows all, or has had the time.
+func (p *reporter) settle() {
+	if p == nil {
+		return
+	}
+	late := time.NewTimer(settling)
+	defer late.Stop()
+	select {
+	case <-p.told:
+	case <-late.C:
+	}
+}
+
+// post adds an event to the conversation of the turn. The first failure is
+// logged and ends the reports of this turn: a log with a hole in it would tell
+// a wrong story. A run that the router says is over is over here too.
 func (p *reporter) post(ctx context.Context, event client.EventCreate) {
-	if p.failed == nil && p.conversation == nil {
-		p.conversation, p.failed = p.api.OpenConversation(ctx, client.ConversationCreate{
+	if p.failed != nil {
+		return
+	}
+	if p.failed = p.open(ctx); p.failed == nil {
+		_, p.failed = p.api.PostEvent(ctx, p.conversation.ID, event)
+	}
+	p.failure(ctx)
+}
+
+// open finds the conversation that the WebUI's session belongs to; whoever
+// speaks of the session first makes it.
+func (p *reporter) open(ctx context.Context) (err error) {
+	if p.conversation == nil {
+		p.conversation, err = p.api.OpenConversation(ctx, client.ConversationCreate{
 			ExternalRef: &client.ConversationCreateExternalRef{System: "webui", ID: p.session},
 		})
-		p.failure(ctx)
 	}
-	if p.failed == nil {
-		_, p.failed = p.api.PostEvent(ctx, p.conversation.ID, event)
-		p.failure(ctx)
-	}
+	return err
 }
 
 func (p *reporter) failure(ctx context.Context) {
@@ -107,8 +135,12 @@ func (p *reporter) decide(ctx context.Context, call client.DecisionCreate) (*cli
 	}
 	answered := make(chan answer, 1)
 	ask := func(context.Context) {
-		decision, err := p.api.Decide(ctx, call)
-		answered <- answer{decision, err}
+		var a answer
+		if a.err = p.open(ctx); a.err == nil {
+			call.ConversationID, call.RunID = &p.conversation.ID, &p.run
+			a.decision, a.err = p.api.Decide(ctx, call)
+		}
+		answered <- a
 	}
 	select {
 	case p.queue <- ask:

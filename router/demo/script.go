@@ -169,6 +169,7 @@ func (t *turn) finish(err error) {
 	case isApp:
 		t.end("apperror", map[string]any{"type": "agent_error", "label": failed.label, "message": failed.message, "hint": failed.hint})
 	default:
+		t.run.report.settle() // whoever has stopped it reads the log once it is over
 		t.end("cancel", map[string]any{"message": "Stopped.", "session": session})
 	}
 }

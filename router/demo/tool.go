@@ -49,9 +49,7 @@ func (t *turn) mayRun(c *call) (verdict, error) {
 	if p == nil {
 		return verdict{runs: true}, nil
 	}
-	question := client.DecisionCreate{
-		Session: &client.SessionRef{System: "webui", ID: p.session}, RunID: &p.run, ToolCallID: c.id, Tool: c.tool, Args: c.args,
-	}
+	question := client.DecisionCreate{ToolCallID: c.id, Tool: c.tool, Args: c.args}
 	if c.target != "" {
 		question.Target = &c.target
 	}

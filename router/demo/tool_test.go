@@ -117,7 +117,8 @@ func TestAgentAsksBeforeItUsesATool(t *testing.T) {
 			if ran != c.ran || !strings.Contains(answer, c.want) {
 				t.Errorf("%d tools ran, want %d; the answer lacks %q: %s", ran, c.ran, c.want, answer)
 			}
-			if len(j.asked) != 1 || j.asked[0].Tool != "terminal" || j.asked[0].Args["command"] != "rm -r build/" || j.asked[0].ToolCallID == "" || *j.asked[0].RunID == "" {
+			if len(j.asked) != 1 || j.asked[0].Tool != "terminal" || j.asked[0].Args["command"] != "rm -r build/" || j.asked[0].ToolCallID == "" ||
+				*j.asked[0].ConversationID != "cnv_1" || *j.asked[0].RunID == "" {
 				t.Errorf("it asked %+v", j.asked)
 			}
 		})

@@ -236,7 +236,7 @@ func TestRTR22_BrokenUploads(t *testing.T) {
 func TestRulesReadBodies(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
-	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
+	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}, config: map[string]any{"flags": "hux.foundation"}}) // with hux.autonomy all of it is closed
 	protocols(t, func(t *testing.T, proto string) {
 		alice := h.signIn(t, proto, "alice")
 		up.forget()

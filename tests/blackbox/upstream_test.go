@@ -233,10 +233,11 @@ func hasToken(values []string, token string) bool {
 	return false
 }
 
-// own tells the router's own checks from what it passes on. No client can
-// make a request that looks like one: those get X-Forwarded-Host.
+// own tells the router's own checks, and its wish to follow the WebUI's
+// sessions, from what it passes on. No client can make a request that looks
+// like one: those get X-Forwarded-Host and X-Forwarded-For.
 func own(s *seen) bool {
-	return s.path() == healthPath || s.get("X-Forwarded-Host") == "" && slices.Contains(
+	return s.path() == healthPath || s.target == "/api/sessions/events" && s.get("X-Forwarded-For") == "" || s.get("X-Forwarded-Host") == "" && slices.Contains(
 		[]string{"/sw.js", "/static/ui.js", "/static/style.css", "/static/boot.js", "/manifest.json", "/health", "/api/auth/status", "/"}, s.target) &&
 		s.method == "GET" && s.get("X-Hux-User") == ""
 }

@@ -68,7 +68,7 @@ func TestChatThroughTheRouter(t *testing.T) {
 		if a := alice.fetch(t, "POST", chatURL+"/api/session/new", "{}"); a.StatusCode != http.StatusForbidden {
 			t.Errorf("without the page's token: status %d", a.StatusCode)
 		}
-		for _, path := range []string{"/api/terminal/start", "/api/shutdown", "/api/settings", "/api/session/yolo", "/api/updates/apply", "/api/commands/exec"} {
+		for _, path := range []string{"/api/terminal/start", "/api/shutdown", "/api/settings", "/api/session/toolsets", "/api/updates/apply", "/api/commands/exec"} {
 			alice.fetch(t, "POST", chatURL+path, "{}").want(t, 403, "path_denied")
 		}
 		health := alice.fetch(t, "GET", chatURL+"/health", "")

@@ -92,7 +92,7 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) e
 		HeadSeq     uint64            `json:"head_seq"`
 		ReplayAfter uint64            `json:"replay_after"`
 		Epoch       string            `json:"epoch"`
-	}{Items: []json.RawMessage{}, ReplayAfter: after}
+	}{Items: []json.RawMessage{}}
 	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
 		c, err := s.conversations.Peek(tx, call, r.PathValue("id"))
 		if err != nil {
@@ -111,8 +111,9 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) e
 		next := strconv.FormatUint(last, 10)
 		body.Next = &next
 	}
+	body.ReplayAfter = min(after, body.HeadSeq) // a number that nothing has yet may be past what JSON's readers hold
 	w.Header().Set("HUX-Epoch", body.Epoch)
-	w.Header().Set("HUX-Replay-After", strconv.FormatUint(after, 10))
+	w.Header().Set("HUX-Replay-After", strconv.FormatUint(body.ReplayAfter, 10))
 	w.Header().Set("HUX-Head-Seq", strconv.FormatUint(body.HeadSeq, 10))
 	return api.JSON(w, http.StatusOK, body)
 }

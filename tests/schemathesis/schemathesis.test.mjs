@@ -56,6 +56,15 @@ async function servedOperations(token) {
     .map((o) => o.operationId);
 }
 
+/**
+ * Without the bodies of tens of kilobytes that are told in one line.
+ *
+ * @param {string} text
+ */
+function brief(text) {
+  return text.split('\n').map((line) => (line.length > 1000 ? `${line.slice(0, 1000)}…` : line)).join('\n');
+}
+
 /** @param {string} credential */
 async function check(credential) {
   const ids = await servedOperations(credential);
@@ -67,7 +76,7 @@ async function check(credential) {
   ], { cwd: scratch, encoding: 'utf8', timeout: 240_000 });
   rmSync(scratch, { recursive: true, force: true });
   const { stdout, stderr, error } = run;
-  assert.equal(run.status, 0, `${error ?? ''}\n${stdout}\n${stderr}\n${hux.log()}`);
+  assert.equal(run.status, 0, `${error ?? ''}\n${brief(stdout)}\n${stderr}\n${brief(hux.log())}`);
   return /Test cases:\n.*/.exec(stdout)?.[0].replace(/\s+/g, ' ');
 }
 

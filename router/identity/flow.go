@@ -31,6 +31,7 @@ type signInFlow struct {
 	Verifier string    `json:"v"`
 	Next     string    `json:"x"`
 	Chat     string    `json:"c,omitempty"` // hash of the chat host's flow cookie; "" to stay on the console
+	Fresh    bool      `json:"f,omitempty"` // the person is asked again, whatever sessions there are
 	Started  time.Time `json:"t"`
 }
 
@@ -42,7 +43,8 @@ func (s *Service) signInURL(flow, next string) string {
 }
 
 // signIn (console) sends the browser to the provider, or straight back if it
-// is signed in already.
+// is signed in already. With fresh=1 the provider asks again who is there, for
+// what needs a recent sign-in, and the session goes on.
 func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	flow, ok := single(q, "flow")
@@ -51,11 +53,13 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	next, _ := single(q, "next")
 	next = CheckNext(next)
+	again, _ := single(q, "fresh")
+	fresh := again == "1" && flow == "" // only a page of the console has use for it
 	sess, err := s.sessionOf(r, Console)
 	if err != nil {
 		return err
 	}
-	if sess != nil {
+	if sess != nil && !fresh {
 		id, err := s.renewed(r.Context(), sess)
 		if err != nil {
 			return err
@@ -82,7 +86,9 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.refuse("unavailable", backTo{err, s.page(flow, next)})
 	}
-	f := signInFlow{newSecret(), newSecret(), oauth2.GenerateVerifier(), next, flow, s.now().UTC()}
+	f := signInFlow{
+		State: newSecret(), Nonce: newSecret(), Verifier: oauth2.GenerateVerifier(), Next: next, Chat: flow, Fresh: fresh, Started: s.now().UTC(),
+	}
 	name := s.flowCookie(f.State)
 	sealed, err := s.flows.Encode(name, f)
 	if err != nil { // a next that is too long once it is written as JSON
@@ -93,7 +99,11 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.consoleNames.makeRoom(w, r, flowsAtOnce)
 	s.consoleNames.set(w, name, sealed, flowLifetime)
-	redirect(w, e.oauth.AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)))
+	options := []oauth2.AuthCodeOption{oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)}
+	if fresh { // max_age makes auth_time a claim that must be there (OpenID Connect Core 3.1.2.1)
+		options = append(options, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", "0"))
+	}
+	redirect(w, e.oauth.AuthCodeURL(f.State, options...))
 	return nil
 }
 
@@ -242,15 +252,27 @@ func (s *Service) finish(w http.ResponseWriter, r *http.Request, e *endpoints, f
 	if c.Sid != "" {
 		rec.SID = s.keyedHash("sid", c.Sid)
 	}
+	if f.Fresh && rec.AuthTime.Before(f.Started.Add(-s.o.ClockSkew).Truncate(time.Second)) {
+		return s.refuse("refused", hux.Errorf(hux.Unauthenticated, "The sign-in provider did not ask you again, or does not say that it did. Tell your operator."))
+	}
 	replaced, err := s.sessionOf(r, Console)
 	if err != nil {
 		return err
+	}
+	secrets := sessionSecrets{Name: withDefault(c.Name, c.Preferred), RefreshToken: token.RefreshToken, IDToken: rawID}
+	if f.Fresh && replaced != nil && replaced.user() == user {
+		switch ok, err := s.proveAgain(w, r, replaced, rec, secrets); {
+		case err != nil:
+			return err
+		case ok:
+			return s.deliver(w, user, replaced.id, "", f.Next)
+		}
+		replaced = nil // it has ended meanwhile
 	}
 	old := ""
 	if replaced != nil {
 		old = replaced.id
 	}
-	secrets := sessionSecrets{Name: withDefault(c.Name, c.Preferred), RefreshToken: token.RefreshToken, IDToken: rawID}
 	id, handle, err := s.create(ctx, rec, secrets, old)
 	if err != nil {
 		return err
@@ -270,6 +292,23 @@ func (s *Service) finish(w http.ResponseWriter, r *http.Request, e *endpoints, f
 		redirect(w, s.signInURL(f.Chat, f.Next))
 		return nil
 	}
+}
+
+// proveAgain notes that the person of a session has just proved who they are.
+// The session goes on, with all that is open under it, under another handle on
+// the console: whoever had the one before gains nothing by it. ok is false if
+// the session has ended meanwhile.
+func (s *Service) proveAgain(w http.ResponseWriter, r *http.Request, sess *session, proved sessionRecord, secrets sessionSecrets) (ok bool, err error) {
+	handle, ok, err := s.newHandle(r.Context(), sess, Console, func(rec *sessionRecord, old *sessionSecrets) {
+		rec.AuthTime, rec.Roles, rec.RefreshAt, rec.SID = proved.AuthTime, proved.Roles, proved.RefreshAt, proved.SID
+		*old = secrets
+	})
+	if err != nil || !ok {
+		return false, err
+	}
+	s.metrics.signIns.WithLabelValues("ok").Inc()
+	s.consoleNames.set(w, s.consoleNames.session, handle, s.o.AbsoluteLifetime)
+	return true, nil
 }
 
 // single is the one value of a parameter, "" for none; false for several.

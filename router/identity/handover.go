@@ -179,7 +179,7 @@ func (s *Service) accept(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 		}
-		handle, ok, err := s.chatHandle(r.Context(), sess)
+		handle, ok, err := s.newHandle(r.Context(), sess, Chat, nil)
 		if err != nil {
 			return err
 		}

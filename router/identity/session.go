@@ -275,14 +275,7 @@ func (s *Service) change(ctx context.Context, sess *session, fn func(*sessionRec
 		if !ok {
 			return nil
 		}
-		err := putJSON(tx, sessionBucket, rec.ID, rec)
-		if rec.Chat == sess.record.Chat {
-			return err
-		}
-		if old := sess.record.Chat; old != "" {
-			err = errors.Join(err, tx.Delete(handleBucket, handleRow(Chat, old)))
-		}
-		return errors.Join(err, tx.Put(handleBucket, handleRow(Chat, rec.Chat), []byte(rec.ID)))
+		return errors.Join(putJSON(tx, sessionBucket, rec.ID, rec), moveRows(tx, &sess.record, &rec))
 	})
 	if err != nil || !ok {
 		return false, err
@@ -291,24 +284,63 @@ func (s *Service) change(ctx context.Context, sess *session, fn func(*sessionRec
 	return true, nil
 }
 
-// chatHandle gives a session a new handle for the chat site, in place of the
-// one before. ok is false if the session has ended meanwhile.
-func (s *Service) chatHandle(ctx context.Context, sess *session) (handle string, ok bool, err error) {
+// moveRows brings the rows by which a session is found in step with its record.
+func moveRows(tx *store.Tx, before, after *sessionRecord) (err error) {
+	old := before.handles()
+	for site, hash := range after.handles() {
+		if hash == old[site] {
+			continue
+		}
+		if old[site] != "" {
+			err = errors.Join(err, tx.Delete(handleBucket, handleRow(site, old[site])))
+		}
+		err = errors.Join(err, tx.Put(handleBucket, handleRow(site, hash), []byte(after.ID)))
+	}
+	if before.SID == after.SID {
+		return err
+	}
+	if before.SID != "" {
+		err = errors.Join(err, tx.Delete(sidBucket, before.SID+"/"+after.ID))
+	}
+	if after.SID != "" {
+		err = errors.Join(err, tx.Put(sidBucket, after.SID+"/"+after.ID, []byte{}))
+	}
+	return err
+}
+
+// newHandle gives a session a new handle for a site, in place of the one
+// before, and makes the further changes of more, which may be nil. ok is false
+// if the session has ended meanwhile.
+func (s *Service) newHandle(ctx context.Context, sess *session, site Site, more func(*sessionRecord, *sessionSecrets)) (handle string, ok bool, err error) {
 	handle = newSecret()
 	var before, after string
-	ok, err = s.change(ctx, sess, func(rec *sessionRecord, _ *sessionSecrets) {
-		before, after = rec.Chat, secretHash(handle)
-		rec.Chat = after
+	ok, err = s.change(ctx, sess, func(rec *sessionRecord, secrets *sessionSecrets) {
+		if more != nil {
+			more(rec, secrets)
+		}
+		before, after = rec.handles()[site], secretHash(handle)
+		if site == Chat {
+			rec.Chat = after
+		} else {
+			rec.Console = after
+		}
 	})
 	if err != nil || !ok {
 		return "", false, err
 	}
 	s.sessions.Lock()
 	defer s.sessions.Unlock()
-	delete(s.sessions.byHandle, handleKeyOf(Chat, before))
+	delete(s.sessions.byHandle, handleKeyOf(site, before))
 	if sess.life.ended() {
 		return "", false, nil
 	}
-	s.sessions.byHandle[handleKeyOf(Chat, after)] = sess
+	s.sessions.byHandle[handleKeyOf(site, after)] = sess
 	return handle, true, nil
+}
+
+// user is whose session it is.
+func (sess *session) user() hux.User {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	return sess.record.User
 }

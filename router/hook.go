@@ -26,8 +26,8 @@ For the config.yaml of a Hermes agent, which "hux agents hook" prints.
 
 "hux hook" is a pre_tool_call hook. It reads the call from standard input, asks
 hux whether it may run, waits for a person where one has to be asked, and prints
-{} to let it run or {"decision":"block","reason":…} not to. Whatever goes wrong,
-and a time-out, blocks: the status is then 2, else 0.
+{} to let it run or {"decision":"block","reason":…} not to. It blocks too when
+nobody answers in time, and with status 2 when something goes wrong.
 
 "hux hook event" is a post_tool_call hook. It tells hux that the tool has run,
 prints {} and ends with status 0, told or not.

@@ -88,7 +88,12 @@ func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observ
 	if err != nil {
 		return o, err
 	}
-	ended := map[string]bool{}
+	ended, blocked := map[string]bool{}, map[string]bool{}
+	for _, e := range events {
+		if _, callID := toolOf(&e); e.Kind == "approval.resolved" && e.Status != nil && *e.Status != "completed" {
+			blocked[callID] = true
+		}
+	}
 	for _, e := range slices.Backward(events) {
 		tool, callID := toolOf(&e)
 		switch e.Kind {
@@ -103,7 +108,7 @@ func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observ
 				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+" has ended")))
 			}
 		case "tool.started":
-			if ended[callID] && callID != "" {
+			if callID != "" && (ended[callID] || blocked[callID]) { // a gateway tells of a call before it is asked about
 				continue
 			}
 			if kind, has := effectOf(tool); has {

@@ -85,7 +85,7 @@ slots:
 	if stdout, _, ok := runWith(t, nil, dir, "version"); !ok || !strings.HasPrefix(stdout, "hux ") {
 		t.Errorf("hux version: %q", stdout)
 	}
-	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"check", "--help"}, {"slots", "--help"}, {"agents", "--help"}, {"demo", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"check", "--help"}, {"slots", "--help"}, {"agents", "--help"}, {"hook", "--help"}, {"hook", "event", "--help"}, {"demo", "--help"}} {
 		if stdout, _, ok := runWith(t, nil, dir, args...); !ok || !strings.Contains(stdout, "Usage:") {
 			t.Errorf("hux %v: ok %v, %.100q", args, ok, stdout)
 		}

@@ -325,6 +325,39 @@ func TestWebhooksAreDeduplicatedForGood(t *testing.T) {
 	}
 }
 
+// A call that Hermes tells of and that is then not let through has had no
+// effect; one that it says has run nevertheless has.
+func TestReceiptsOfBlockedCalls(t *testing.T) {
+	t.Parallel()
+	h := house(t, nil)
+	alice, agent := h.person(t, "h2", "alice"), h.hooked(t, "h2", "a")
+	for _, runs := range []bool{false, true} {
+		session := fmt.Sprintf("blocked.%v", runs)
+		id := cnvOf(alice, t, session)
+		alice.here(t)
+		alice.post(t, id, fmt.Sprintf(`{"kind":"run.started","status":"started","summary":"x","run_id":%q}`, session))
+		tell := func(event string) {
+			t.Helper()
+			agent.deliver(t, webhook(map[string]any{"session_id": session, "hook_event_name": event}, map[string]any{"turn_id": session, "tool_call_id": "c"})).want(t, 204, "")
+		}
+		tell("pre_tool_call")
+		asked := agent.asks(t, id, session, "c", "terminal", makeTest)
+		alice.decides(t, asked.ApprovalID, "deny").want(t, 200, "")
+		if runs {
+			tell("post_tool_call")
+		}
+		alice.call(t, "POST", "/conversations/"+id+"/runs/"+session+"/cancel", "").want(t, 202, "")
+		agent.call(t, "POST", "/conversations/"+id+"/events", fmt.Sprintf(`{"kind":"run.finished","status":"cancelled","summary":"x","run_id":%q}`, session), newKey()).want(t, 201, "")
+		l := alice.list(t, "/receipts?run_id="+session)
+		if len(l.Items) != 1 {
+			t.Fatalf("receipts: %v", l.Items)
+		}
+		if effects := l.Items[0]["side_effects"].([]any); (len(effects) == 1) != runs || len(effects) > 1 || l.Items[0]["outcome"] != "stopped" {
+			t.Errorf("it runs is %v: %v", runs, l.Items[0])
+		}
+	}
+}
+
 // With the card off the door is shut, and a slot of several members has nobody
 // for whom a webhook could open a conversation.
 func TestWebhooksNeedTheirCard(t *testing.T) {

@@ -153,7 +153,7 @@ func (s *Service) judge(tx *store.Tx, call *api.Call, q *question, c *changes) (
 	if err != nil {
 		return said, err
 	}
-	grants, err := s.grantsOf(tx, q.conversation.Owner)
+	grants, err := s.grantsFor(tx, q.conversation.Owner, q)
 	if err != nil {
 		return said, err
 	}

@@ -15,20 +15,33 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-const liveBucket = "live_grants" // owner and grant id → nothing, while the grant is active
+const liveBucket = "live_grants" // hash of owner and match, and grant id → nothing, while the grant is active
 
-func liveKey(g *Grant) string { return string(g.Owner) + " " + g.ID }
+func (s *Service) liveKey(g *Grant) string { return s.matchKey(g.Owner, g.Match) + g.ID }
 
-// grantsOf are the grants of a person that are active.
-func (s *Service) grantsOf(tx *store.Tx, owner hux.User) (grants []Grant, err error) {
-	prefix := string(owner) + " "
-	for _, e := range tx.List(liveBucket, prefix) {
-		g, err := s.grants.Read(tx, strings.TrimPrefix(e.Key, prefix))
-		if err != nil {
-			return nil, err
-		}
-		if g != nil {
-			grants = append(grants, *g)
+// matchKey names what a grant is for, so that a call reads the grants that may
+// be about it and none of the owner's others.
+func (s *Service) matchKey(owner hux.User, m Match) string {
+	return s.Keys.Short("grant", string(owner), m.Tool, m.ArgsHash, m.Target)
+}
+
+// grantsFor are the grants of a person that are active and may be about a call:
+// for its arguments, for its target, or for the tool.
+func (s *Service) grantsFor(tx *store.Tx, owner hux.User, q *question) (grants []Grant, err error) {
+	matches := []Match{{Tool: q.tool}, {Tool: q.tool, ArgsHash: q.hash}}
+	if q.target != "" {
+		matches = append(matches, Match{Tool: q.tool, Target: q.target})
+	}
+	for _, m := range matches {
+		prefix := s.matchKey(owner, m)
+		for _, e := range tx.List(liveBucket, prefix) {
+			g, err := s.grants.Read(tx, strings.TrimPrefix(e.Key, prefix))
+			if err != nil {
+				return nil, err
+			}
+			if g != nil {
+				grants = append(grants, *g)
+			}
 		}
 	}
 	return grants, nil
@@ -61,7 +74,7 @@ func (s *Service) makeGrant(tx *store.Tx, call *api.Call, owner hux.User, g Gran
 	if err != nil {
 		return nil, err
 	}
-	if err := tx.Put(liveBucket, liveKey(made), []byte{}); err != nil {
+	if err := tx.Put(liveBucket, s.liveKey(made), []byte{}); err != nil {
 		return nil, err
 	}
 	return made, due.Put(tx, made.due())
@@ -103,7 +116,7 @@ func (s *Service) retire(tx *store.Tx, g *Grant, state string) error {
 	if err := s.grants.Alter(tx, g, func(g *Grant) error { g.State = state; return nil }); err != nil {
 		return err
 	}
-	if err := tx.Delete(liveBucket, liveKey(g)); err != nil {
+	if err := tx.Delete(liveBucket, s.liveKey(g)); err != nil {
 		return err
 	}
 	return due.Done(tx, g.due())
@@ -223,7 +236,7 @@ func (s *Service) revokeGrant(w http.ResponseWriter, r *http.Request, call *api.
 		if err != nil {
 			return nil, 0, nil, err
 		}
-		if err := tx.Delete(liveBucket, liveKey(g)); err != nil {
+		if err := tx.Delete(liveBucket, s.liveKey(g)); err != nil {
 			return nil, 0, nil, err
 		}
 		if err := due.Done(tx, g.due()); err != nil {

@@ -103,9 +103,7 @@ func New(c *config.Config, o Options) (*Server, error) {
 	}
 	s.closing, s.shut = context.WithCancel(context.Background())
 	for _, name := range s.flags.Unknown {
-		warning := fmt.Sprintf("flag %s is not in the registry and is ignored", name)
-		slog.Warn(warning)
-		s.warnings = append(s.warnings, warning)
+		s.warn(fmt.Sprintf("flag %s is not in the registry and is ignored", name))
 	}
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if s.rules = o.Rules; s.rules == nil {
@@ -197,13 +195,24 @@ func (s *Server) deal(registry []hux.Flag) error {
 		return err
 	}
 	s.mirror = mirror.New(mirror.Options{Autonomy: dealt.Autonomy, Lease: s.stores.Lease, Slots: s.webUIs, Way: s.wayTo})
-	if err := s.rules.Switch(func(flag string) bool { return s.flags.Enabled(flag) && api.Served(s.cards)[flag] }); err != nil {
+	served := api.Served(s.cards)
+	on := func(flag string) bool { return s.flags.Enabled(flag) && served[flag] }
+	if err := s.rules.Switch(on); err != nil {
 		return fmt.Errorf("rules_file: %w", err)
+	}
+	if on(autonomy.Flag) && !s.rules.Switched(autonomy.Flag) {
+		s.warn("the rules file says nothing instead of the WebUI while hux.autonomy is on: the WebUI's own approvals stay open beside those of hux")
 	}
 	s.contract, err = reference.New(reference.Sources{
 		Schemas: schemas, Examples: contract.Examples, Registry: registry, Flags: s.flags, Machines: cards.Machines(), Routes: s.cards,
 	})
 	return err
+}
+
+// warn tells the log and the status page.
+func (s *Server) warn(warning string) {
+	slog.Warn(warning)
+	s.warnings = append(s.warnings, warning)
 }
 
 // derive makes a key for one purpose out of the router key, so that what is

@@ -393,11 +393,9 @@ func TestWebUIApprovalsOverABadConnection(t *testing.T) {
 
 	session, _ = u.chat("approve")
 	a = alice.asked(t)
-	var late sync.WaitGroup
 	release := make(chan struct{})
 	u.intercept(func(_ http.ResponseWriter, r *http.Request) bool { // slow
 		if r.URL.Path == "/api/approval/respond" {
-			late.Go(func() {})
 			<-release
 		}
 		return false
@@ -410,7 +408,7 @@ func TestWebUIApprovalsOverABadConnection(t *testing.T) {
 	u.saw(session, "You said no")
 	u.intercept(nil)
 
-	session, stream := u.chat("approve")
+	session, _ = u.chat("approve")
 	a = alice.asked(t)
 	u.intercept(func(w http.ResponseWriter, r *http.Request) bool { // does not take it
 		if r.URL.Path != "/api/approval/respond" {
@@ -432,9 +430,8 @@ func TestWebUIApprovalsOverABadConnection(t *testing.T) {
 	})
 	u.intercept(nil)
 	u.saw(session, "You allowed it (once)") // it was tried again
-	_ = stream
 
-	session, stream = u.chat("approve")
+	_, stream := u.chat("approve")
 	a = alice.asked(t)
 	u.ask("GET", "/api/chat/cancel?stream_id="+stream, nil)
 	eventually(t, 20*time.Second, "what nobody waits for is cancelled", func() bool {

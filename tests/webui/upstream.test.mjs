@@ -144,3 +144,42 @@ test('a live stream carries each word when it is said', async () => {
   await until(() => text.includes('event: stream_end'), { what: 'the end' });
   open.destroy();
 });
+
+test('a program answers and stops without a token, and what is unknown or stale is told apart', async () => {
+  const { post } = await page();
+  const { session } = (await post('/api/session/new', {})).json();
+  const id = session.session_id;
+  const ask = (/** @type {string} */ path, /** @type {object | undefined} */ body = undefined) =>
+    request(slot.url + path, body ? { method: 'POST', headers: { ...user, 'Content-Type': 'application/json' }, body: JSON.stringify(body) } : { headers: user });
+  const unknown = '0'.repeat(32);
+  assert.equal((await ask(`/api/chat/cancel?stream_id=${unknown}`)).json().cancelled, false);
+  const { active, replay_available: known } = (await ask(`/api/chat/stream/status?stream_id=${unknown}`)).json();
+  assert.deepEqual({ active, known }, { active: false, known: false });
+  assert.equal((await ask('/api/approval/respond', { session_id: id, approval_id: unknown, choice: 'once' })).json().stale_cleared, true);
+
+  await ask(`/api/approval/inject_test?session_id=${id}&command=ls`);
+  const { pending } = (await ask(`/api/approval/pending?session_id=${id}`)).json();
+  assert.equal(pending.command, 'ls');
+  assert.equal((await ask('/api/approval/respond', { session_id: id, approval_id: unknown, choice: 'once' })).json().ok, false);
+  assert.equal((await ask('/api/approval/respond', { session_id: id, approval_id: pending.approval_id, choice: 'once' })).json().ok, true);
+  assert.equal((await ask(`/api/approval/pending?session_id=${id}`)).json().pending, null);
+});
+
+test('the list of sessions says which waits, and tells when that changes', async () => {
+  const { get, post } = await page();
+  const { session } = (await post('/api/session/new', {})).json();
+  const taken = gateway.take();
+  await post('/api/chat/start', { session_id: session.session_id, message: 'hello' });
+  const run = await taken;
+  let text = '';
+  const open = http.get(`${slot.url}/api/sessions/events`, { headers: user }, (res) => res.on('data', (chunk) => { text += chunk; }));
+  await until(() => text.length > 0, { what: 'the stream is open' });
+  const before = text.length;
+  const choice = run.ask('rm -rf build', 'deletes files');
+  await until(() => /^data: /m.test(text.slice(before)), { what: 'a change' });
+  const row = await until(async () => (await get('/api/sessions')).json().sessions.find((/** @type {any} */ s) => s.session_id === session.session_id && s.attention), { what: 'attention' });
+  assert.equal(row.attention.kind, 'approval');
+  open.destroy();
+  await get(`/api/chat/cancel?stream_id=${(await get(`/api/session/status?session_id=${session.session_id}`)).json().active_stream_id}`);
+  void choice; // the run is over
+});

@@ -6,3 +6,4 @@ declare const S: {
   session: { session_id: string };
 };
 declare function switchPanel(name: string): Promise<void>;
+declare function cmdYolo(): Promise<void>;

@@ -58,7 +58,7 @@ func TestDecidable(t *testing.T) {
 	}
 }
 
-// Only what was approved passes, and only the call that was seen (AUT-3).
+// Only what was approved passes, and only the call that was seen.
 func TestPasses(t *testing.T) {
 	hash := "sha256:aa"
 	for _, status := range []string{"pending", "approved", "denied", "expired", "cancelled"} {
@@ -109,7 +109,7 @@ func TestApprovalLifetime(t *testing.T) {
 	}
 }
 
-// Stop is not done until the receipt exists (AUT-6).
+// Stop is not done until the receipt exists.
 func TestStopMeansStopped(t *testing.T) {
 	c := autonomy.CancellationOf(at(noon), nil)
 	if c.State != autonomy.Stopping || c.Stopped() || c.ReceiptID != nil || !c.DeadlineAt.Equal(noon.Add(30*time.Second)) {

@@ -76,7 +76,7 @@ func TestGrantsOverTime(t *testing.T) {
 	}
 }
 
-// A choice grants exactly what was shown (AUT-2).
+// A choice grants exactly what was shown.
 func TestGranted(t *testing.T) {
 	args := map[string]any{"command": "go test ./..."}
 	hash := func(args map[string]any) string {

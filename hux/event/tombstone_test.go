@@ -9,7 +9,7 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// EVT-5: forgotten content in the middle of a log does not end its replay, and
+// Forgotten content in the middle of a log does not end its replay, and
 // a reader may begin at it.
 func TestTombstonesAreReplayed(t *testing.T) {
 	r := newRig(t)

@@ -43,7 +43,6 @@ func TestBearerAccepted(t *testing.T) {
 	}
 }
 
-// RTR-15.
 func TestBearerRefused(t *testing.T) {
 	t.Parallel()
 	rt := newRouter(t)
@@ -141,7 +140,6 @@ func TestBearerEndsWithItsToken(t *testing.T) {
 	}
 }
 
-// RTR-16.
 func TestKeyFetchesAreFew(t *testing.T) {
 	t.Parallel()
 	rt := newRouter(t)
@@ -186,7 +184,7 @@ func TestKeyFetchesAreFew(t *testing.T) {
 	}
 }
 
-// RTR-16: with the keys out of reach a session goes on, and a token that
+// With the keys out of reach a session goes on, and a token that
 // cannot be checked is not called wrong.
 func TestKeysDown(t *testing.T) {
 	t.Parallel()

@@ -84,7 +84,7 @@ func TestCookieAttributes(t *testing.T) {
 	}
 }
 
-// RTR-18: the state is checked before the code is redeemed.
+// The state is checked before the code is redeemed.
 func TestCallbackOfAnotherBrowser(t *testing.T) {
 	rt := newRouter(t)
 	mallory, alice := rt.browser(), rt.browser()
@@ -184,7 +184,7 @@ func TestFlowExpires(t *testing.T) {
 	}
 }
 
-// RTR-17 and what else an ID token may not be.
+// What an ID token may not be.
 func TestIDTokenRefused(t *testing.T) {
 	rt := newRouter(t)
 	for name, claims := range map[string]map[string]any{
@@ -211,7 +211,7 @@ func TestIDTokenRefused(t *testing.T) {
 	}
 }
 
-// RTR-17: a subject that comes anew under the same name is another user.
+// A subject that comes anew under the same name is another user.
 func TestSubjectNeverReused(t *testing.T) {
 	rt := newRouter(t)
 	a := rt.browser().signIn().body

@@ -223,7 +223,6 @@ func TestOneOrigin(t *testing.T) {
 	}
 }
 
-// RTR-5.
 func TestOpenRedirect(t *testing.T) {
 	t.Parallel()
 	rt := newRouter(t)

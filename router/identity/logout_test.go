@@ -78,7 +78,6 @@ func TestSignOutWithoutConsoleCookie(t *testing.T) {
 	}
 }
 
-// RTR-18.
 func TestSignOutRefused(t *testing.T) {
 	rt := newRouter(t)
 	b := rt.browser()
@@ -130,7 +129,7 @@ func TestSignOutWithProviderDown(t *testing.T) {
 	}
 }
 
-// RTR-18, OpenID Connect Back-Channel Logout 1.0.
+// OpenID Connect Back-Channel Logout 1.0.
 func TestBackchannelLogout(t *testing.T) {
 	rt := newRouter(t)
 	send := func(token string) int {

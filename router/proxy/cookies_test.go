@@ -10,7 +10,7 @@ import (
 	"bstein.dev/hux/router/proxy"
 )
 
-func TestCookiesStayApart(t *testing.T) { // RTR-7
+func TestCookiesStayApart(t *testing.T) {
 	up := newRecorder(t, false)
 	to := mustURL(up.URL())
 	r := newRouter(t, up.URL(), nil, func(r *http.Request) proxy.Target {

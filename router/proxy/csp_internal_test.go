@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFraming(t *testing.T) { // RTR-13
+func TestFraming(t *testing.T) {
 	const c = "https://hux.example.org"
 	for policy, want := range map[string]string{
 		"":                                  "",
@@ -33,7 +33,7 @@ func TestFraming(t *testing.T) { // RTR-13
 	}
 }
 
-func TestNonce(t *testing.T) { // RTR-13
+func TestNonce(t *testing.T) {
 	for policy, want := range map[string]string{
 		"script-src 'self' 'unsafe-inline'":                                    "",
 		"script-src 'self' 'nonce-abc'":                                        "",

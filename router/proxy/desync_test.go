@@ -13,7 +13,7 @@ import (
 
 const smuggled = "GET /api/settings HTTP/1.1\r\nHost: chat.example.org\r\nX-Hux-User: usr_victim\r\n\r\n"
 
-func TestNoBodyBecomesARequest(t *testing.T) { // RTR-21
+func TestNoBodyBecomesARequest(t *testing.T) {
 	up := newRecorder(t, false) // leaves bodies unread and goes on
 	r := newRouter(t, up.URL(), nil, nil)
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(smuggled))
@@ -47,7 +47,7 @@ func TestNoBodyBecomesARequest(t *testing.T) { // RTR-21
 	}
 }
 
-func TestConnectionsAreSharedByGetsOfOneTenant(t *testing.T) { // RTR-21
+func TestConnectionsAreSharedByGetsOfOneTenant(t *testing.T) {
 	up := newRecorder(t, false)
 	to := mustURL(up.URL())
 	r := newRouter(t, up.URL(), nil, func(r *http.Request) proxy.Target {
@@ -79,7 +79,7 @@ func TestConnectionsAreSharedByGetsOfOneTenant(t *testing.T) { // RTR-21
 	}
 }
 
-func TestBodiesHaveALength(t *testing.T) { // RTR-22
+func TestBodiesHaveALength(t *testing.T) {
 	up := newRecorder(t, true)
 	r := newRouter(t, up.URL(), func(o *proxy.Options) { o.UploadLimit = 3 << 20 }, nil)
 	both(t, r, func(t *testing.T, c *http.Client) {
@@ -106,7 +106,7 @@ func TestBodiesHaveALength(t *testing.T) { // RTR-22
 	}
 }
 
-func TestMethods(t *testing.T) { // RTR-9
+func TestMethods(t *testing.T) {
 	up := newRecorder(t, false)
 	r := newRouter(t, up.URL(), nil, nil)
 	for _, request := range []string{"TRACE /p", "CONNECT x:80", "CONNECT /p"} {
@@ -136,7 +136,7 @@ func TestMethods(t *testing.T) { // RTR-9
 	}
 }
 
-func TestPaths(t *testing.T) { // RTR-4
+func TestPaths(t *testing.T) {
 	up := newRecorder(t, false)
 	r := newRouter(t, up.URL(), nil, nil)
 	for target, want := range map[string]int{
@@ -172,7 +172,7 @@ func TestClientAddrIsOptional(t *testing.T) {
 	}
 }
 
-func TestRefusedUpload(t *testing.T) { // RTR-21: the answer arrives although the body was not read
+func TestRefusedUpload(t *testing.T) { // the answer arrives although the body was not read
 	up := newRecorder(t, false)
 	up.reply = "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 	r := newRouter(t, up.URL(), nil, nil)

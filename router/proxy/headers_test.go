@@ -31,7 +31,7 @@ func identities(h http.Header) (values []string) {
 	return values
 }
 
-func TestIdentityHeaderIsOurs(t *testing.T) { // RTR-1, RTR-2, RTR-3
+func TestIdentityHeaderIsOurs(t *testing.T) {
 	up := newRecorder(t, false)
 	r := newRouter(t, up.URL(), nil, nil)
 	var spoofs []string

@@ -96,7 +96,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestInject(t *testing.T) { // RTR-11
+func TestInject(t *testing.T) {
 	s := &served{}
 	r := newRouter(t, upstream(t, s.ServeHTTP), nil, nil)
 	both(t, r, func(t *testing.T, c *http.Client) {
@@ -135,7 +135,7 @@ func TestInject(t *testing.T) { // RTR-11
 	})
 }
 
-func TestInjectEncodings(t *testing.T) { // RTR-11
+func TestInjectEncodings(t *testing.T) {
 	const page = "<html><head><title>x</title></head><body>é</body></html>"
 	const want = "<html><head>" + plain + "<title>x</title></head><body>é</body></html>"
 	s := &served{}
@@ -196,7 +196,7 @@ func TestInjectEncodings(t *testing.T) { // RTR-11
 	}
 }
 
-func TestNotInjected(t *testing.T) { // RTR-11
+func TestNotInjected(t *testing.T) {
 	const page = "<html><head></head></html>"
 	s := &served{body: page}
 	r := newRouter(t, upstream(t, s.ServeHTTP), nil, nil)
@@ -223,7 +223,7 @@ func TestNotInjected(t *testing.T) { // RTR-11
 	}
 }
 
-func TestInjectPolicies(t *testing.T) { // RTR-13
+func TestInjectPolicies(t *testing.T) {
 	s := &served{}
 	r := newRouter(t, upstream(t, s.ServeHTTP), nil, nil)
 	c := r.client(true)

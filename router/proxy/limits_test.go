@@ -28,7 +28,7 @@ func code(t testing.TB, body string) string {
 	return problem.Code
 }
 
-func TestSlotIsFull(t *testing.T) { // RTR-23
+func TestSlotIsFull(t *testing.T) {
 	e := newEvents()
 	full, other := upstream(t, e.ServeHTTP), newRecorder(t, false)
 	toFull, toOther := mustURL(full), mustURL(other.URL())
@@ -64,7 +64,7 @@ func TestSlotIsFull(t *testing.T) { // RTR-23
 	})
 }
 
-func TestSlotIsDown(t *testing.T) { // RTR-23
+func TestSlotIsDown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestSlotIsDown(t *testing.T) { // RTR-23
 	})
 }
 
-func TestSlotIsSilent(t *testing.T) { // RTR-23
+func TestSlotIsSilent(t *testing.T) {
 	release := make(chan struct{})
 	up := upstream(t, func(_ http.ResponseWriter, r *http.Request) {
 		select {

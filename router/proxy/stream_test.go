@@ -70,7 +70,7 @@ func readLines(t *testing.T, r *bufio.Reader, want string) {
 	}
 }
 
-func TestStreamIsImmediate(t *testing.T) { // RTR-10
+func TestStreamIsImmediate(t *testing.T) {
 	e := newEvents()
 	var got atomic.Pointer[http.Request]
 	r := newRouter(t, upstream(t, func(w http.ResponseWriter, r *http.Request) { got.Store(r); e.ServeHTTP(w, r) }), nil, nil)
@@ -98,7 +98,7 @@ func TestStreamIsImmediate(t *testing.T) { // RTR-10
 	})
 }
 
-func TestEndOfStreamIsPassedOn(t *testing.T) { // RTR-10
+func TestEndOfStreamIsPassedOn(t *testing.T) {
 	e := newEvents()
 	r := newRouter(t, upstream(t, e.ServeHTTP), nil, nil)
 	resp := open(t, r.client(false), r.URL+"/stream")
@@ -109,7 +109,7 @@ func TestEndOfStreamIsPassedOn(t *testing.T) { // RTR-10
 	}
 }
 
-func TestSessionEndCutsStreams(t *testing.T) { // RTR-18, RTR-20
+func TestSessionEndCutsStreams(t *testing.T) {
 	e := newEvents()
 	up := upstream(t, e.ServeHTTP)
 	p, err := proxy.New(proxy.Options{Rules: rules(t, testRules), PublicURL: mustURL(origin)})
@@ -162,7 +162,7 @@ func TestSessionEndCutsReaderThatStalls(t *testing.T) {
 	eventually(t, "the handler returns", func() bool { return serving.Load() == 0 })
 }
 
-func TestDrain(t *testing.T) { // RTR-20
+func TestDrain(t *testing.T) {
 	for name, test := range map[string]struct{ before, during, want string }{
 		"between events": {"data: 1\n\n", "", "data: 1\n\n: closing\n\n"},
 		"before any":     {"", "", ": closing\n\n"},
@@ -202,7 +202,7 @@ func TestDrain(t *testing.T) { // RTR-20
 	}
 }
 
-func TestBrokenTransfers(t *testing.T) { // RTR-20
+func TestBrokenTransfers(t *testing.T) {
 	for name, head := range map[string]string{
 		"length": "Content-Length: 100000\r\n", "chunked": "Transfer-Encoding: chunked\r\n", "page": "Content-Type: text/html\r\nContent-Length: 100000\r\n",
 		"stream": "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n",
@@ -246,7 +246,7 @@ func TestBrokenTransfers(t *testing.T) { // RTR-20
 	}
 }
 
-func TestClientsThatLeave(t *testing.T) { // RTR-20
+func TestClientsThatLeave(t *testing.T) {
 	e := newEvents()
 	r := newRouter(t, upstream(t, e.ServeHTTP), nil, nil)
 	c := r.client(true)

@@ -12,7 +12,7 @@ import (
 	"bstein.dev/hux/router/proxy"
 )
 
-func TestWebSocket(t *testing.T) { // RTR-8
+func TestWebSocket(t *testing.T) {
 	var touched atomic.Int64
 	up := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		touched.Add(1)
@@ -73,7 +73,7 @@ func TestWebSocket(t *testing.T) { // RTR-8
 	}
 }
 
-func TestWebSocketEndsWithItsSession(t *testing.T) { // RTR-18
+func TestWebSocketEndsWithItsSession(t *testing.T) {
 	up := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		c, err := websocket.Accept(w, r, nil)
 		if err != nil {

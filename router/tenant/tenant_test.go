@@ -57,7 +57,7 @@ func code(err error) hux.Code {
 	return ""
 }
 
-// RTR-25: fifty first sign-ins at once on ten slots, with a restart between.
+// Fifty first sign-ins at once on ten slots, with a restart between.
 func TestSlotsAreNeverClaimedTwice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "router.db")
 	s, stop := router(t, path, pool(10))

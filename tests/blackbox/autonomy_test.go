@@ -66,8 +66,8 @@ const (
 	deployProd = `{"command":"kubectl apply -f prod.yaml"}`
 )
 
-// AUT-1: the order of the rules, for each level and a tool of each capability.
-func TestAUT1_Precedence(t *testing.T) {
+// The order of the rules, for each level and a tool of each capability.
+func TestPrecedenceOfDecisions(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	alice, agent := h.person(t, "h2", "alice"), h.agent(t, "h2", "a")
@@ -129,9 +129,9 @@ func TestAUT1_Precedence(t *testing.T) {
 	}
 }
 
-// AUT-2 and AUT-3: a choice grants what was shown and nothing beside it, and
+// A choice grants what was shown and nothing beside it, and
 // what was seen is what runs.
-func TestAUT2_3_GrantsAreWhatWasShown(t *testing.T) {
+func TestGrantsAreWhatWasShown(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	protocols(t, func(t *testing.T, proto string) {
@@ -198,8 +198,8 @@ func TestAUT2_3_GrantsAreWhatWasShown(t *testing.T) {
 	})
 }
 
-// AUT-5: what can't be decided does not run.
-func TestAUT5_FailClosed(t *testing.T) {
+// What can't be decided does not run.
+func TestFailClosed(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	protocols(t, func(t *testing.T, proto string) {
@@ -255,7 +255,7 @@ func TestAUT5_FailClosed(t *testing.T) {
 }
 
 // A browser decides on the console alone, with its own origin.
-func TestAUT5_OnlyTheConsoleDecides(t *testing.T) {
+func TestOnlyTheConsoleDecides(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	protocols(t, func(t *testing.T, proto string) {
@@ -284,8 +284,8 @@ func TestAUT5_OnlyTheConsoleDecides(t *testing.T) {
 	})
 }
 
-// AUT-6: stop means stopped. The receipt is the last thing of a run.
-func TestAUT6_StopMeansStopped(t *testing.T) {
+// Stop means stopped. The receipt is the last thing of a run.
+func TestStopMeansStopped(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	protocols(t, func(t *testing.T, proto string) {
@@ -357,8 +357,8 @@ func TestAUT6_StopMeansStopped(t *testing.T) {
 	})
 }
 
-// AUT-7: two who change a policy at once: one is told.
-func TestAUT7_PolicyConcurrency(t *testing.T) {
+// Two who change a policy at once: one is told.
+func TestPolicyConcurrency(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	protocols(t, func(t *testing.T, proto string) {

@@ -15,9 +15,9 @@ import (
 // smuggled is a body that a server which does not read it takes for a request.
 const smuggled = "POST /api/terminal/start HTTP/1.1\r\nHost: chat.hux.test\r\nX-Hux-User: victim\r\nContent-Length: 2\r\n\r\n{}"
 
-// RTR-21: no byte of a body is ever read as another request, and tenants share
+// No byte of a body is ever read as another request, and tenants share
 // no connection.
-func TestRTR21_UpstreamDesync(t *testing.T) {
+func TestUpstreamDesync(t *testing.T) {
 	t.Parallel()
 	a, b := newUpstream(t), newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: a, members: []string{"alice"}}, {id: "b", up: b, members: []string{"bob"}}}})
@@ -144,7 +144,7 @@ func TestRTR21_UpstreamDesync(t *testing.T) {
 }
 
 // Members of one slot are one tenant; still each request has its own identity.
-func TestRTR21_MembersOfASharedSlot(t *testing.T) {
+func TestMembersOfASharedSlot(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "shared", up: up, members: []string{"alice", "bob"}}}})
@@ -165,8 +165,8 @@ func TestRTR21_MembersOfASharedSlot(t *testing.T) {
 	})
 }
 
-// RTR-22: an upstream that knows no chunks sees a length and the whole body.
-func TestRTR22_ChunkedBodies(t *testing.T) {
+// An upstream that knows no chunks sees a length and the whole body.
+func TestChunkedBodies(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}, config: map[string]any{"upload_limit": "1MiB"}})
@@ -206,7 +206,7 @@ func TestRTR22_ChunkedBodies(t *testing.T) {
 }
 
 // A body that breaks off is no body.
-func TestRTR22_BrokenUploads(t *testing.T) {
+func TestBrokenUploads(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// RTR-7: our cookies stay here, an upstream's go back to it alone.
-func TestRTR7_CookiesStayHome(t *testing.T) {
+// Our cookies stay here, an upstream's go back to it alone.
+func TestCookiesStayHome(t *testing.T) {
 	t.Parallel()
 	a, b := newUpstream(t), newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: a, members: []string{"alice"}}, {id: "b", up: b, members: []string{"bob"}}}})

@@ -3,6 +3,5 @@
 // that write down every byte they get. What an upstream's log shows is what
 // counts; a status code alone proves little.
 //
-// Tests are named after the cases of the project's collection of faults, such
-// as RTR-1, and run over HTTP/1.1 and HTTP/2.
+// They run over HTTP/1.1 and HTTP/2.
 package blackbox

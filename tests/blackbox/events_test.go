@@ -26,10 +26,10 @@ func house(t *testing.T, config map[string]any) *router {
 	})
 }
 
-// EVT-1: sixteen writers, readers that come at any time: numbers without gap
+// Sixteen writers, readers that come at any time: numbers without gap
 // or repeat, each event to each reader once and in order, and what a POST
 // answered can be read.
-func TestEVT1_ContiguousUnderConcurrency(t *testing.T) {
+func TestContiguousUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	const writers, each, readers = 16, 100, 4
 	h := house(t, map[string]any{"access_log": false})
@@ -98,8 +98,8 @@ func TestEVT1_ContiguousUnderConcurrency(t *testing.T) {
 	})
 }
 
-// EVT-2: a reader that breaks off goes on where it was, while others write.
-func TestEVT2_Resume(t *testing.T) {
+// A reader that breaks off goes on where it was, while others write.
+func TestResume(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	protocols(t, func(t *testing.T, proto string) {
@@ -135,8 +135,8 @@ func TestEVT2_Resume(t *testing.T) {
 	})
 }
 
-// EVT-3: every odd cursor, in the header and in the query.
-func TestEVT3_OddCursors(t *testing.T) {
+// Every odd cursor, in the header and in the query.
+func TestOddCursors(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	type place struct{ id, epoch string }
@@ -235,9 +235,9 @@ func TestEVT3_OddCursors(t *testing.T) {
 	protocols(t, check)
 }
 
-// EVT-5: a run that failed or was cancelled, and kinds and states of every
+// A run that failed or was cancelled, and kinds and states of every
 // sort, do not end a replay.
-func TestEVT5_FailureDoesNotEndAReplay(t *testing.T) {
+func TestFailureDoesNotEndAReplay(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	protocols(t, func(t *testing.T, proto string) {
@@ -287,9 +287,9 @@ func TestEVT5_FailureDoesNotEndAReplay(t *testing.T) {
 	})
 }
 
-// EVT-7: the head of a stream, what an idle one says, and that nothing
+// The head of a stream, what an idle one says, and that nothing
 // compresses it.
-func TestEVT7_StreamHygiene(t *testing.T) {
+func TestStreamHygiene(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	for _, proto := range []string{"h1", "h2"} {
@@ -354,9 +354,9 @@ func TestEventStreamsPerUser(t *testing.T) {
 	})
 }
 
-// EVT-3: records that were put back from an older backup begin a new epoch, and
+// Records that were put back from an older backup begin a new epoch, and
 // whoever comes with a number of the old one starts over.
-func TestEVT3_RestoredBackup(t *testing.T) {
+func TestRestoredBackup(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	alice := h.person(t, "h1", "alice")

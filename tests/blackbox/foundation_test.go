@@ -16,9 +16,9 @@ import (
 	contract "bstein.dev/hux"
 )
 
-// FND-4: what looks like a secret is masked before anything is written. It is
+// What looks like a secret is masked before anything is written. It is
 // in no answer, stream, error, log or file, and redaction says what was done.
-func TestFND4_OneRedactor(t *testing.T) {
+func TestOneRedactor(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	protocols(t, func(t *testing.T, proto string) {
@@ -127,9 +127,9 @@ func TestFND4_OneRedactor(t *testing.T) {
 	h.relaunch(t)
 }
 
-// FND-6: a route is served if one of its flags is on with all that it depends
+// A route is served if one of its flags is on with all that it depends
 // on; with the foundation off there is nothing at all, whoever asks.
-func TestFND6_Flags(t *testing.T) {
+func TestRoutesNeedTheirFlags(t *testing.T) {
 	t.Parallel()
 	var registry struct {
 		Flags []struct {
@@ -225,8 +225,8 @@ func TestFND6_Flags(t *testing.T) {
 	}
 }
 
-// FND-7: who somebody is comes from their credential alone.
-func TestFND7_IdentityCannotBeForged(t *testing.T) {
+// Who somebody is comes from their credential alone.
+func TestIdentityCannotBeForged(t *testing.T) {
 	t.Parallel()
 	h := house(t, nil)
 	protocols(t, func(t *testing.T, proto string) {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// RTR-1: whatever a client sends under a name that a careless reader could
+// Whatever a client sends under a name that a careless reader could
 // take for the identity header, the upstream reads one, and it is ours.
-func TestRTR1_IdentityHeaderHasNoAlias(t *testing.T) {
+func TestIdentityHeaderHasNoAlias(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
@@ -69,8 +69,8 @@ func TestRTR1_IdentityHeaderHasNoAlias(t *testing.T) {
 	})
 }
 
-// RTR-2: what a client names in Connection takes nothing of ours away.
-func TestRTR2_ConnectionStripsNothingOfOurs(t *testing.T) {
+// What a client names in Connection takes nothing of ours away.
+func TestConnectionStripsNothingOfOurs(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
@@ -117,9 +117,9 @@ func spoof(value string) []string {
 	}
 }
 
-// RTR-3: nothing that an untrusted peer says about the way of its request
+// Nothing that an untrusted peer says about the way of its request
 // reaches the upstream or changes anything here.
-func TestRTR3_ForwardedHeadersOfStrangersAreNothing(t *testing.T) {
+func TestForwardedHeadersOfStrangersAreNothing(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
@@ -164,7 +164,7 @@ func TestRTR3_ForwardedHeadersOfStrangersAreNothing(t *testing.T) {
 	}
 }
 
-// The other side of RTR-3: a proxy that is listed is believed, as far as the
+// A proxy that is listed is believed, as far as the
 // first address that is not.
 func TestTrustedProxiesAreBelieved(t *testing.T) {
 	t.Parallel()
@@ -198,8 +198,8 @@ func TestTrustedProxiesAreBelieved(t *testing.T) {
 	}
 }
 
-// RTR-4: what any reader could take for a denied path goes nowhere.
-func TestRTR4_AmbiguousTargetsGoNowhere(t *testing.T) {
+// What any reader could take for a denied path goes nowhere.
+func TestAmbiguousTargetsGoNowhere(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
@@ -251,9 +251,9 @@ func TestRTR4_AmbiguousTargetsGoNowhere(t *testing.T) {
 	}
 }
 
-// RTR-9: no protocol but those that are configured, and no method that turns
+// No protocol but those that are configured, and no method that turns
 // the router into something else.
-func TestRTR9_UpgradesAndMethods(t *testing.T) {
+func TestUpgradesAndMethods(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})

@@ -51,8 +51,8 @@ func fromUTF16LE(t *testing.T, s string) string {
 	return string(utf16.Decode(units))
 }
 
-// RTR-11: the marker is in every page exactly once and nothing else changes.
-func TestRTR11_Injection(t *testing.T) {
+// The marker is in every page exactly once and nothing else changes.
+func TestInjection(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
@@ -209,8 +209,8 @@ func hexLength(s string) string {
 	return text
 }
 
-// RTR-13: the page's policy stays, but for one frame of ours.
-func TestRTR13_InjectionAndCSP(t *testing.T) {
+// The page's policy stays, but for one frame of ours.
+func TestInjectionAndCSP(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})

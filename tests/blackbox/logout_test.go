@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// RTR-18: back-channel logout tokens.
-func TestRTR18_BackchannelLogout(t *testing.T) {
+// Back-channel logout tokens.
+func TestBackchannelLogout(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	up.handle(func(x *exchange) {

@@ -12,8 +12,8 @@ import (
 	"bstein.dev/hux/router/demo"
 )
 
-// RTR-17: a name that comes back is another person.
-func TestRTR17_SubjectReuse(t *testing.T) {
+// A name that comes back is another person.
+func TestSubjectReuse(t *testing.T) {
 	t.Parallel()
 	old, next := newUpstream(t), newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "one", up: old}, {id: "two", up: next}}})

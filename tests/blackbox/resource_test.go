@@ -82,9 +82,9 @@ func eachResource(t *testing.T, test func(t *testing.T, r resource, proto string
 	}
 }
 
-// FND-5: what belongs to another tenant, or to another member of a shared
+// What belongs to another tenant, or to another member of a shared
 // slot, is what does not exist.
-func TestFND5_ForeignRecordsAreUnknown(t *testing.T) {
+func TestForeignRecordsAreUnknown(t *testing.T) {
 	t.Parallel()
 	h := conformance(t, nil)
 	eachResource(t, func(t *testing.T, r resource, proto string) {
@@ -240,8 +240,8 @@ func TestBodies(t *testing.T) {
 	})
 }
 
-// FND-2: a change names the revision that it is made from.
-func TestFND2_Preconditions(t *testing.T) {
+// A change names the revision that it is made from.
+func TestPreconditions(t *testing.T) {
 	t.Parallel()
 	h := conformance(t, nil)
 	eachResource(t, func(t *testing.T, r resource, proto string) {
@@ -300,8 +300,8 @@ func TestFND2_Preconditions(t *testing.T) {
 	})
 }
 
-// FND-1: a request that is sent again does nothing again.
-func TestFND1_Idempotency(t *testing.T) {
+// A request that is sent again does nothing again.
+func TestIdempotency(t *testing.T) {
 	t.Parallel()
 	h := conformance(t, nil)
 	agents := map[string]*caller{}

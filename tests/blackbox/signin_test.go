@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// RTR-5: whatever a link asks for, signing in ends on our own host.
-func TestRTR5_SignInReturnsToOurOwnHost(t *testing.T) {
+// Whatever a link asks for, signing in ends on our own host.
+func TestSignInReturnsToOurOwnHost(t *testing.T) {
 	t.Parallel()
 	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}}})
 	evil := []string{
@@ -60,8 +60,8 @@ func TestRTR5_SignInReturnsToOurOwnHost(t *testing.T) {
 	})
 }
 
-// RTR-24: only somebody who goes to a page is sent to sign in.
-func TestRTR24_SignedOut(t *testing.T) {
+// Only somebody who goes to a page is sent to sign in.
+func TestSignedOut(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up}}})
@@ -109,8 +109,8 @@ func TestRTR24_SignedOut(t *testing.T) {
 	})
 }
 
-// RTR-18: who can sign whom in and out.
-func TestRTR18_SessionsEndByTheirOwnerAlone(t *testing.T) {
+// Who can sign whom in and out.
+func TestSessionsEndByTheirOwnerAlone(t *testing.T) {
 	t.Parallel()
 	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}, {id: "b", up: newUpstream(t), members: []string{"bob"}}}})
 	protocols(t, func(t *testing.T, proto string) {

@@ -14,9 +14,9 @@ import (
 	"bstein.dev/hux/router/demo"
 )
 
-// RTR-25: fifty people sign in for the first time at once, for ten slots, and
+// Fifty people sign in for the first time at once, for ten slots, and
 // the router dies and comes back in the middle.
-func TestRTR25_SlotAssignment(t *testing.T) {
+func TestSlotAssignment(t *testing.T) {
 	t.Parallel()
 	const people, slots = 50, 10
 	s := setup{config: map[string]any{"listen": freeAddr(t), "metrics_listen": freeAddr(t)}}

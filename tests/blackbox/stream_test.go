@@ -68,8 +68,8 @@ func within(t testing.TB, limit time.Duration, what string, f func()) time.Durat
 	return time.Since(begun)
 }
 
-// RTR-10: an event goes through at once, as it is, and so does the end.
-func TestRTR10_FirstEvent(t *testing.T) {
+// An event goes through at once, as it is, and so does the end.
+func TestFirstEvent(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
@@ -111,8 +111,8 @@ func TestRTR10_FirstEvent(t *testing.T) {
 	})
 }
 
-// RTR-20: a transfer that breaks looks broken.
-func TestRTR20_UpstreamDiesMidBody(t *testing.T) {
+// A transfer that breaks looks broken.
+func TestUpstreamDiesMidBody(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
@@ -148,8 +148,8 @@ func TestRTR20_UpstreamDiesMidBody(t *testing.T) {
 	})
 }
 
-// RTR-20: a hundred clients that leave mid-stream leave nothing behind.
-func TestRTR20_ClientsLeave(t *testing.T) {
+// A hundred clients that leave mid-stream leave nothing behind.
+func TestClientsLeave(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	metrics := freeAddr(t)
@@ -191,8 +191,8 @@ func TestRTR20_ClientsLeave(t *testing.T) {
 	})
 }
 
-// RTR-20: at SIGTERM streams are told and end, and requests under way finish.
-func TestRTR20_DrainAtSIGTERM(t *testing.T) {
+// At SIGTERM streams are told and end, and requests under way finish.
+func TestDrainAtSIGTERM(t *testing.T) {
 	t.Parallel()
 	protocols(t, func(t *testing.T, proto string) {
 		t.Parallel()
@@ -248,8 +248,8 @@ func TestRTR20_DrainAtSIGTERM(t *testing.T) {
 	})
 }
 
-// RTR-20: what does not end within the grace time is cut then.
-func TestRTR20_GraceIsTheLimit(t *testing.T) {
+// What does not end within the grace time is cut then.
+func TestGraceIsTheLimit(t *testing.T) {
 	t.Parallel()
 	protocols(t, func(t *testing.T, proto string) {
 		t.Parallel()
@@ -330,8 +330,8 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	})
 }
 
-// RTR-23: what one tenant's upstream does is that tenant's trouble.
-func TestRTR23_UpstreamFullOrDown(t *testing.T) {
+// What one tenant's upstream does is that tenant's trouble.
+func TestUpstreamFullOrDown(t *testing.T) {
 	t.Parallel()
 	a, b := newUpstream(t), newUpstream(t)
 	h := start(t, setup{

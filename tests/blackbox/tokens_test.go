@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// RTR-15: what is no access token of this issuer, for us, from a client that
+// What is no access token of this issuer, for us, from a client that
 // may send them, is refused.
-func TestRTR15_TokensThatAreNotForUs(t *testing.T) {
+func TestTokensThatAreNotForUs(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
@@ -124,8 +124,8 @@ func TestRTR15_TokensThatAreNotForUs(t *testing.T) {
 	})
 }
 
-// RTR-16: fetching keys is bounded whatever anybody sends.
-func TestRTR16_KeyFetches(t *testing.T) {
+// Fetching keys is bounded whatever anybody sends.
+func TestKeyFetches(t *testing.T) {
 	t.Parallel()
 	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}}})
 	protocols(t, func(t *testing.T, proto string) {

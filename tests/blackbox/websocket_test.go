@@ -39,9 +39,9 @@ func echo(x *exchange) {
 	x.closed = true
 }
 
-// RTR-8: a handshake from a foreign page, or from nobody, never reaches the
+// A handshake from a foreign page, or from nobody, never reaches the
 // upstream.
-func TestRTR8_WebSocketOrigin(t *testing.T) {
+func TestWebSocketOrigin(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)
 	up.handle(func(x *exchange) {

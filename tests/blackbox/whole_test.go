@@ -83,9 +83,9 @@ func TestChatThroughTheRouter(t *testing.T) {
 	}
 }
 
-// RTR-14: the WebUI's service worker keeps whatever page of its host is a 200,
+// The WebUI's service worker keeps whatever page of its host is a 200,
 // unless its path has /api/ in it or ends in /login. It finds none of ours.
-func TestRTR14_ServiceWorkerKeepsNoPageOfOurs(t *testing.T) {
+func TestServiceWorkerKeepsNoPageOfOurs(t *testing.T) {
 	t.Parallel()
 	for name, config := range map[string]map[string]any{"two origins": {}, "one origin": {"console_url": nil}} {
 		t.Run(name, func(t *testing.T) {

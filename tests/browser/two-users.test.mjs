@@ -1,5 +1,4 @@
-// Alice, then Bob, in one browser: nothing of hers is in his pages (RTR-7,
-// RTR-14).
+// Alice, then Bob, in one browser: nothing of hers is in his pages.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { until } from '../lib/hux.mjs';

@@ -7,7 +7,7 @@ import (
 )
 
 // A request that is sent again under its key does nothing again (contracts
-// 2.3, FND-1).
+// 2.3).
 func TestIdempotency(t *testing.T) {
 	for _, o := range server.operations {
 		if !o.served() || o.method == "GET" || o.request == "" || o.signed {

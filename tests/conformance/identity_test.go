@@ -7,7 +7,7 @@ import (
 )
 
 // Who acts comes from the credential; headers say where, and can't say who
-// (contracts 2.1, FND-7).
+// (contracts 2.1).
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	mine := server.capabilities.Actor

@@ -12,7 +12,7 @@ import (
 // GETs know no 304 (contracts 2.2).
 var moving = map[string]bool{"hux.conversation.v1": true, "hux.policy.v1": true, "hux.grant.v1": true}
 
-// A change names the revision that it is made from (contracts 2.2, FND-2).
+// A change names the revision that it is made from (contracts 2.2).
 func TestPreconditions(t *testing.T) {
 	for _, o := range server.operations {
 		if !o.served() || !o.ifMatch {

@@ -150,7 +150,7 @@ func (f *follower) want(from, to int64) {
 }
 
 // A stream begins with hux.hello, goes on where its reader says, and says so
-// where it can't (contracts 2.6, EVT-3, EVT-7).
+// where it can't (contracts 2.6).
 func TestStream(t *testing.T) {
 	t.Parallel()
 	c, why := newConversation(t)
@@ -204,7 +204,7 @@ func TestStream(t *testing.T) {
 }
 
 // A reader that breaks off misses nothing and gets nothing twice while others
-// write (EVT-1, EVT-2).
+// write.
 func TestStreamResumes(t *testing.T) {
 	t.Parallel()
 	c, why := newConversation(t)

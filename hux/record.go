@@ -105,15 +105,24 @@ func ValidID(prefix, id string) bool {
 // (contracts 1): itself where it has that form, else its SHA-256, which stands
 // for it everywhere; "" stays "".
 func ForeignID(id string) string {
-	if id == "" || len(id) <= maxForeign && !strings.ContainsFunc(id, notForeign) {
+	if id == "" || ValidForeignID(id) {
 		return id
 	}
-	sum := sha256.Sum256([]byte(id))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return Digest([]byte(id))
 }
 
-const maxForeign = 128 // characters
+// ValidForeignID reports whether id has that form: 1 to 128 letters and digits
+// of ASCII and the marks _ . : and -.
+func ValidForeignID(id string) bool {
+	return id != "" && len(id) <= 128 && !strings.ContainsFunc(id, notForeign)
+}
 
 func notForeign(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.:-", r)
+}
+
+// Digest is the SHA-256 of b as records write it: "sha256:" and 64 hex digits.
+func Digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

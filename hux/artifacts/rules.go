@@ -1,8 +1,6 @@
 package artifacts
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -78,10 +76,7 @@ func faultsOfText(content *string) []schema.Fault {
 }
 
 // Hash is the content_hash of a text.
-func Hash(content string) string {
-	sum := sha256.Sum256([]byte(content))
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
+func Hash(content string) string { return hux.Digest([]byte(content)) }
 
 // Next is the number of a version that was made from base. Another version
 // that came between is version_conflict, with the head that there is.

@@ -1,11 +1,10 @@
 package autonomy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"unicode"
 
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/schema"
 )
@@ -27,8 +26,7 @@ func EvidenceHash(tool string, args map[string]any, target string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	return hux.Digest(text), nil
 }
 
 // Shown is how a person sees a call: the summary in one line, and all of its

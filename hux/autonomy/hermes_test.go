@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -51,25 +50,15 @@ func TestReadHook(t *testing.T) {
 
 // What Hermes calls by names of another form has one name here.
 func TestIDsOfHermes(t *testing.T) {
-	form := regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
-	seen := map[string]string{}
-	for _, id := range []string{"a", "a b", "a\nb", strings.Repeat("x", 128), strings.Repeat("x", 129), "ä", "agent:main:telegram:dm:1", "a/b"} {
+	for _, id := range []string{"a", "a b", "agent:main:telegram:dm:1", strings.Repeat("x", 129)} {
 		text, _ := json.Marshal(id)
 		e, err := autonomy.ReadHook([]byte(strings.Replace(hookInput, `"20260302_091455_a1b2c3"`, string(text), 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := *e.SessionID
-		if !form.MatchString(got) || got != hux.ForeignID(id) || form.MatchString(id) && got != id {
+		if got := *e.SessionID; got != hux.ForeignID(id) {
 			t.Errorf("%q is %q", id, got)
 		}
-		if before, ok := seen[got]; ok {
-			t.Errorf("%q and %q are both %q", id, before, got)
-		}
-		seen[got] = id
-	}
-	if hux.ForeignID("") != "" {
-		t.Error("no id is an id")
 	}
 }
 

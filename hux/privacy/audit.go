@@ -2,13 +2,12 @@ package privacy
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
 
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/schema"
 )
 
@@ -57,8 +56,7 @@ func Hash(audit []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(canonical)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	return hux.Digest(canonical), nil
 }
 
 // Head is the end of the chain of audits, which is kept apart from them: so it

@@ -3,7 +3,6 @@ package research
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,8 +39,6 @@ const (
 	noteTwice          = "note_twice"
 )
 
-var foreignID = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
-
 // faultsOfLocator says what a source may not be at. A page's URL is public as
 // far as its host's name can tell: what the name leads to is for whoever reads
 // the page to check.
@@ -52,7 +49,7 @@ func faultsOfLocator(kind, locator string) []schema.Fault {
 	switch {
 	case kind == "artifact" && !hux.ValidID("art", locator):
 		return fault(locatorInvalid, "must begin with art_, and be an id")
-	case kind != "web" && !foreignID.MatchString(locator):
+	case kind != "web" && !hux.ValidForeignID(locator):
 		return fault(locatorInvalid, "must be an id")
 	case kind != "web":
 		return nil

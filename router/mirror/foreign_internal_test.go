@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"reflect"
-	"strings"
 	"testing"
 )
 
@@ -27,17 +26,6 @@ func TestWhatIsAskedIsTheCall(t *testing.T) {
 		got := asked("0123456789ab", &c.pending)
 		if got.Tool != c.tool || !reflect.DeepEqual(got.Args, c.args) || got.ID != c.pending.ID || got.Session.System != "webui" || got.Session.ID != "0123456789ab" {
 			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}
-
-func TestNamesFitIntoRecords(t *testing.T) {
-	for id, same := range map[string]bool{
-		"": true, "gwlocal:0123": true, "gwrun:run_01:ab.c-d": true, "with space": false, "line\nbreak": false, "ä": false, strings.Repeat("a", 129): false,
-	} {
-		got := nameOf(id)
-		if (got == id) != same || got != "" && !foreignID.MatchString(got) || nameOf(id) != got {
-			t.Errorf("%q: %q", id, got)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (m *Mirror) Look(t hux.Tenant, session string) {
 	m.mu.Lock()
 	w := m.watchers[t]
 	m.mu.Unlock()
-	if w != nil && foreignID.MatchString(session) {
+	if w != nil && hux.ValidForeignID(session) {
 		w.look(session)
 	}
 }

@@ -185,7 +185,7 @@ func (w *watcher) take(session string, f autonomy.Foreign) (autonomy.Standing, e
 	if err != nil {
 		return autonomy.Standing{}, err
 	}
-	f.RunID = nameOf(stream)
+	f.RunID = hux.ForeignID(stream)
 	st, err := w.autonomy.Take(w.ctx, w.db, w.soleMember(), f)
 	if e := (*hux.Error)(nil); errors.As(err, &e) && e.Code == hux.HumanRequired {
 		return autonomy.Standing{Moved: never}, nil // whose page opens the session first says whose it is

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 
 	"github.com/gorilla/mux"
@@ -104,9 +103,6 @@ func (s *Server) lifetime(ctx context.Context) (context.Context, func()) {
 	return own, func() { stopA(); stopB(); cancel(nil) }
 }
 
-// foreignID is the shape of ids that belong to the gateway (contracts 1).
-var foreignID = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
-
 // surfaces are those that each kind of actor may say it is on; the first is
 // where it is when it says nothing (contracts 2.1).
 var surfaces = map[hux.Kind][]hux.Surface{
@@ -139,7 +135,7 @@ func (s *Server) call(r *http.Request, id *identity.Identity, ofTenant bool) (*a
 		if len(said) == 0 {
 			continue
 		}
-		if len(said) > 1 || !foreignID.MatchString(said[0]) {
+		if len(said) > 1 || !hux.ValidForeignID(said[0]) {
 			return nil, hux.Errorf(hux.BadIdentity, "%s must be one id of letters, digits and . _ : -", name)
 		}
 		if masked, _ := redact.MaskText(said[0]); masked != said[0] {

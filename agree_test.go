@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io/fs"
-	"net/http"
 	"path"
 	"reflect"
 	"slices"
@@ -279,7 +278,7 @@ func TestOpenAPIDescribesTheRoutes(t *testing.T) {
 		if body := operation.RequestBody; (body != nil) != (rt.Request != "" || rt.Raw) {
 			t.Errorf("%s: has a body is %v", line, body != nil)
 		}
-		if idempotent := operation.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; idempotent != (rt.Method != http.MethodGet && !rt.Signed) {
+		if idempotent := operation.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; idempotent != rt.Idempotent() {
 			t.Errorf("%s: takes an Idempotency-Key is %v", line, idempotent)
 		}
 	}

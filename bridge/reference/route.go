@@ -38,19 +38,15 @@ type Refusal struct {
 func routeOf(rt api.Route, flags []Flag) Route {
 	r := Route{
 		ID: rt.ID(), Method: rt.Method, Path: api.Prefix + rt.Path, Summary: rt.Summary, Who: who(rt), Query: rt.Query, Request: rt.Request, Raw: rt.Raw,
-		IfMatch: rt.IfMatch, Idempotent: rt.Method != http.MethodGet && !rt.Signed, Record: rt.Record, Headers: rt.Headers, Served: rt.Handler != nil,
+		IfMatch: rt.IfMatch, Idempotent: rt.Idempotent(), Record: rt.Record, Headers: rt.Headers, Served: rt.Handler != nil,
 	}
 	for _, f := range flags {
 		if slices.Contains(rt.Flags, f.Name) {
 			r.Flags = append(r.Flags, f)
 		}
 	}
-	statuses := rt.Status
-	if statuses == nil {
-		statuses = []int{http.StatusOK}
-	}
 	var names []string
-	for _, status := range statuses {
+	for _, status := range rt.Statuses() {
 		names = append(names, fmt.Sprintf("%d %s", status, http.StatusText(status)))
 	}
 	r.Success = list(names, "or")

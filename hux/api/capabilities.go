@@ -72,7 +72,7 @@ func NewCapabilities(flags hux.Flags, served map[string]bool, actor hux.Actor, b
 			"memory_content_chars": 2000, "memory_active": 1000, "memory_import": 200, "sensitive_days": 30,
 			"branch_depth": 32, "branch_children": 200,
 			"artifact_body_bytes": 5 << 18, "artifact_text_bytes": 1 << 20, "artifact_versions": 1000, "artifact_diff_lines": 20000, "blob_bytes": 64 << 20,
-			"approval_min_seconds": 10, "approval_default_seconds": 280, "approval_max_seconds": 86400, "approval_wait_seconds": 60,
+			"approval_min_seconds": 10, "approval_default_seconds": 280, "approval_max_seconds": 86400, "approval_wait_seconds": int64(MaxWait.Seconds()),
 			"grant_session_hours": 12, "grant_always_days": 30, "grant_always_max_days": 365, "receipt_seconds": 30, "recent_sign_in_minutes": int64(recently.Minutes()),
 			"passage_chars": 2000, "citations_per_message": 100, "notebook_sources": 200, "notebook_note_chars": 4000,
 			"suggestion_shows": 5, "suggestion_cooldown_seconds": 3600, "audit_stale_hours": 26, "release_checks": 10,

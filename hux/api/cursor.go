@@ -80,7 +80,7 @@ func (c *Cursors) List(r *http.Request, t hux.Tenant, filters ...string) (List, 
 func ParseLimit(v string) (int, error) {
 	n, err := strconv.Atoi(v) // of what does not fit it gives the nearest
 	if err != nil && !errors.Is(err, strconv.ErrRange) || n < 1 {
-		return 0, hux.Errorf(hux.BadRequest, "limit is a whole number from 1 to %d.", maxLimit)
+		return 0, hux.Errorf(hux.BadRequest, "limit is a whole number, 1 or more.")
 	}
 	return min(n, maxLimit), nil
 }

@@ -233,7 +233,7 @@ func (d *describer) responses(rt Route) (object, error) {
 	if rt.Request != "" {
 		names = append(names, "HUX-Ignored-Fields")
 	}
-	if rt.writes() && !rt.Signed {
+	if rt.Idempotent() {
 		names = append(names, "Idempotency-Replayed")
 	}
 	if rt.Record != "" && rt.Answer == One {
@@ -250,11 +250,7 @@ func (d *describer) responses(rt Route) (object, error) {
 			return nil, fmt.Errorf("the header %s is not described", name)
 		}
 	}
-	statuses := rt.Status
-	if statuses == nil {
-		statuses = []int{http.StatusOK}
-	}
-	for _, status := range statuses {
+	for _, status := range rt.Statuses() {
 		response := object{"description": http.StatusText(status), "headers": headersOf(names...)}
 		if status != http.StatusNoContent {
 			content, err := d.content(rt)
@@ -323,7 +319,7 @@ var queryParameters = map[string]object{
 	"after_seq":       {"description": "Events after this number; none where it is past the last.", "schema": object{"type": "integer", "minimum": 0}},
 	"cursor":          {"description": "The next of an earlier page.", "schema": object{"type": "string"}},
 	"epoch":           {"description": "The epoch that after_seq is of; from another one the numbers start over.", "schema": object{"type": "string"}},
-	"limit":           {"description": "How many at most; more than 200 are 200.", "schema": object{"type": "integer", "minimum": 1, "default": defaultLimit}},
+	"limit":           {"description": fmt.Sprintf("How many at most; more than %d are %[1]d.", maxLimit), "schema": object{"type": "integer", "minimum": 1, "default": defaultLimit}},
 	"project_id":      {"description": "Only those of this project; none where there is no such project.", "schema": object{"type": "string"}},
 	"state":           {"description": "Only those in this state.", "schema": object{"type": "string"}},
 	"tag":             {"description": "Only those with this tag.", "schema": object{"type": "string"}},
@@ -331,7 +327,7 @@ var queryParameters = map[string]object{
 	"run_id":          {"description": "Only those of this run.", "schema": object{"type": "string"}},
 	"scope":           {"description": "Which policy; the user's unless it is said.", "schema": Component("policy_scope")},
 	"status":          {"description": "Only those with this status.", "schema": object{"type": "string"}},
-	"wait":            {"description": "Seconds to wait for the record's end before answering with it as it is.", "schema": object{"type": "integer", "minimum": 0, "maximum": 30}},
+	"wait":            {"description": fmt.Sprintf("Seconds to wait for the record's end before answering with it as it is; more than %d are %[1]d.", int(MaxWait.Seconds())), "schema": object{"type": "integer", "minimum": 0}},
 	"for":             {"description": "prompt: only what the assistant may be given.", "schema": object{"type": "string", "enum": []any{"prompt"}}},
 	"from":            {"description": "The version to compare with; the one before where it is left out, 0 for the empty one.", "schema": Component("artifact_base")},
 	"q":               {"description": "The words to look for.", "schema": object{"type": "string", "minLength": 1, "maxLength": 256}},
@@ -383,7 +379,7 @@ func parametersOf(rt Route) ([]any, error) {
 		parameters = append(parameters, object{"name": name, "in": "header", "description": description, "required": required, "schema": s})
 	}
 	header("HUX-Request-Id", "Names the request in the log and in its answer: 1 to 64 visible ASCII characters, or else it gets another name.", false, object{"type": "string"})
-	if rt.writes() && !rt.Signed {
+	if rt.Idempotent() {
 		header("Idempotency-Key", "Makes a retry do nothing twice; agents and workers must send it.", false, object{"type": "string", "pattern": "^[!-~]{1,255}$"})
 		header("HUX-Surface", "Where it happens, if the credential is of several surfaces.", false, Component("surface"))
 		header("HUX-Session", "The session it belongs to, for its provenance.", false, Component("foreign_id"))

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"time"
 
 	"bstein.dev/hux/hux"
 )
@@ -27,11 +28,11 @@ type Route struct {
 	MaxBody int64    // bytes that its body may have, MaxBody of the package where it is 0
 	IfMatch bool     // it changes a record, and needs the ETag of the one it was made for
 
-	Status  []int          // of success; 200 alone where there are none
+	Status  []int          // of success, as Statuses gives them; 200 alone where there are none
 	Record  string         // schema of what it answers with, "" for any JSON
 	Answer  Answer         // in which form it answers with it
 	Besides map[string]any // members of a page beside items and next, each with its JSON Schema
-	Waits   bool           // it may take as long as its caller asks, and is told when the router ends
+	Waits   bool           // it may take as long as its caller asks, MaxWait at most, and is told when the router ends
 	Headers []string       // of its answers besides those of every answer, each of headers
 	Errors  []hux.Code     // it refuses with besides those that its form brings, which Codes adds
 
@@ -57,8 +58,24 @@ func (rt Route) HumanOnly() bool {
 	return rt.writes() && len(rt.Kinds) == 1 && rt.Kinds[0] == hux.KindHuman
 }
 
-// writes reports whether the route takes an Idempotency-Key.
+// writes reports whether the route changes something.
 func (rt Route) writes() bool { return rt.Method != http.MethodGet }
+
+// Idempotent reports whether the route takes an Idempotency-Key. A webhook has
+// no use for one: what it delivers has an id in its body.
+func (rt Route) Idempotent() bool { return rt.writes() && !rt.Signed }
+
+// Statuses are those of the route's success.
+func (rt Route) Statuses() []int {
+	if rt.Status == nil {
+		return []int{http.StatusOK}
+	}
+	return rt.Status
+}
+
+// MaxWait is how long a route that waits does so at most: whoever asks for more
+// gets this.
+const MaxWait = 60 * time.Second
 
 // BodyLimit is how many bytes the route's body may have.
 func (rt Route) BodyLimit() int64 {

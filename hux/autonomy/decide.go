@@ -2,6 +2,7 @@ package autonomy
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -15,9 +16,6 @@ import (
 	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/store"
 )
-
-// MaxWait is how long a long poll waits at most.
-const MaxWait = 60 * time.Second
 
 func (s *Service) listApprovals(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	l, err := s.Cursors.List(r, call.Tenant(), "status", "conversation_id", "run_id")
@@ -96,6 +94,7 @@ func (s *Service) getApproval(w http.ResponseWriter, r *http.Request, call *api.
 	}
 }
 
+// waitOf reads how long a caller would wait: more than api.MaxWait is that.
 func waitOf(r *http.Request) (time.Duration, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil || len(q) > 1 || len(q["wait"]) != len(q) {
@@ -104,11 +103,11 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	if !q.Has("wait") {
 		return 0, nil
 	}
-	n, err := strconv.Atoi(q.Get("wait"))
-	if err != nil || n < 0 {
-		return 0, hux.Errorf(hux.BadRequest, "wait is a number of seconds from 0 to %d.", int(MaxWait.Seconds()))
+	n, err := strconv.Atoi(q.Get("wait")) // of what does not fit it gives the nearest
+	if err != nil && !errors.Is(err, strconv.ErrRange) || n < 0 {
+		return 0, hux.Errorf(hux.BadRequest, "wait is a whole number of seconds, 0 or more.")
 	}
-	return min(time.Duration(min(n, 3600))*time.Second, MaxWait), nil
+	return min(time.Duration(min(n, 3600))*time.Second, api.MaxWait), nil
 }
 
 // decideApproval takes a person's decision. The first counts.

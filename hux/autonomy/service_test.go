@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
 )
 
 const (
@@ -204,6 +205,28 @@ func TestAWaitEndsWithTheDecision(t *testing.T) {
 			t.Errorf("a waiter got %s", a.body)
 		}
 	}
+}
+
+// How long a wait is at most is what capabilities say, and asking for more is no
+// fault.
+func TestAWaitIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		id := r.ask(r.id, "r", "c", "terminal", shell).text("approval_id")
+		most := api.NewCapabilities(hux.Flags{}, nil, hux.Actor{}, hux.Build{}).Limits["approval_wait_seconds"]
+		for wait, want := range map[string]int64{"0": 0, "5": 5, "30": 30, "60": most, "61": most, "3600": most, strings.Repeat("9", 30): most} {
+			begin := time.Now()
+			a := r.do(r.agent, "GET /approvals/{id} id="+id+" wait="+wait, "")
+			if got := int64(time.Since(begin).Seconds()); a.text("status") != "pending" || got != want {
+				t.Errorf("wait=%s: %s after %d s, want %d", wait, a.text("status"), got, want)
+			}
+		}
+		for _, wait := range []string{"", "-1", "1.5", "long", "-" + strings.Repeat("9", 30)} {
+			if a := r.do(r.agent, "GET /approvals/{id} id="+id+" wait="+wait, ""); a.code != hux.BadRequest {
+				t.Errorf("wait=%s: %d %s", wait, a.status, a.code)
+			}
+		}
+	})
 }
 
 // A budget turns what is allowed into a question, and its day begins anew.

@@ -21,7 +21,7 @@ func TestLimitsAreTheCards(t *testing.T) {
 		"branch_depth": projects.MaxDepth, "branch_children": projects.MaxChildren,
 		"artifact_text_bytes": artifacts.MaxText, "artifact_versions": artifacts.MaxVersions,
 		"approval_min_seconds": seconds(autonomy.MinApproval), "approval_default_seconds": seconds(autonomy.DefaultApproval),
-		"approval_max_seconds": seconds(autonomy.MaxApproval), "approval_wait_seconds": seconds(autonomy.MaxWait), "receipt_seconds": seconds(autonomy.ReceiptDeadline),
+		"approval_max_seconds": seconds(autonomy.MaxApproval), "receipt_seconds": seconds(autonomy.ReceiptDeadline),
 		"grant_session_hours": seconds(autonomy.MaxSessionGrant) / 3600, "grant_always_days": seconds(autonomy.DefaultAlwaysGrant) / 86400,
 		"grant_always_max_days": seconds(autonomy.MaxAlwaysGrant) / 86400,
 	}

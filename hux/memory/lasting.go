@@ -10,7 +10,7 @@ import (
 const day = 24 * time.Hour
 
 // MaxSensitive is how long a sensitive entry may last (contracts 2.7).
-const MaxSensitive = 30 * day
+const MaxSensitive = hux.MaxSensitiveDays * day
 
 // perHalfLife is how long a decaying entry lasts for each day of its half-life:
 // 4.32 days, since 0.5^4.32 is 0.05.

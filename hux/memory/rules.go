@@ -9,9 +9,6 @@ import (
 	"bstein.dev/hux/hux/schema"
 )
 
-// forbidden are the topics that are never written (seed, rules fixed).
-var forbidden = []string{"credentials", "minors", "location", "biometric"}
-
 // asking are the kinds of source that a person must approve: what stands there
 // may have been put there by anybody.
 var asking = []string{"web", "document", "tool"}
@@ -111,7 +108,7 @@ func faultsOf(at string, c claim, made time.Time) []schema.Fault {
 // faultsOfTopics finds what is never written.
 func faultsOfTopics(at string, c claim) (faults []schema.Fault) {
 	for i, topic := range c.topics {
-		if slices.Contains(forbidden, topic) {
+		if slices.Contains(hux.ForbiddenTopics, topic) {
 			faults = append(faults, schema.Fault{Pointer: fmt.Sprintf("%s/topics/%d", at, i), Code: string(hux.MemoryTopicForbidden), Message: "is never remembered"})
 		}
 	}

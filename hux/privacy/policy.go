@@ -10,13 +10,6 @@ import (
 	"bstein.dev/hux/hux"
 )
 
-// MaxSensitiveDays is how long what is sensitive may be kept (contracts 2.7).
-const MaxSensitiveDays = 30
-
-// neverWritten are the topics that no policy may allow to be written (seed,
-// rules fixed).
-var neverWritten = []string{"credentials", "minors", "location", "biometric"}
-
 //go:embed policy.json
 var policy []byte
 
@@ -38,10 +31,10 @@ func (p *Policy) Topic(name string) Topic {
 	if i := slices.IndexFunc(p.Topics, func(t Topic) bool { return t.Topic == name }); i >= 0 {
 		t = p.Topics[i]
 	}
-	if slices.Contains(neverWritten, name) {
+	if slices.Contains(hux.ForbiddenTopics, name) {
 		t.Class = NeverWrite
 	}
-	days := MaxSensitiveDays
+	days := hux.MaxSensitiveDays
 	switch t.Class {
 	case Normal:
 		return t

@@ -38,14 +38,14 @@ func faultsOfPolicy(p *Policy) (list []schema.Fault) {
 			add(at+"/topic", topicTwice, "stands before")
 		}
 		seen[t.Topic] = true
-		if slices.Contains(neverWritten, t.Topic) && t.Class != NeverWrite {
+		if slices.Contains(hux.ForbiddenTopics, t.Topic) && t.Class != NeverWrite {
 			add(at+"/class", string(hux.MemoryTopicForbidden), "must be never_write for this topic")
 		}
 		if t.NoticeID != nil && !slices.ContainsFunc(p.Notices, func(w Words) bool { return w.ID == *t.NoticeID }) {
 			add(at+"/notice_id", noticeMissing, "is none of the notices")
 		}
 	}
-	for _, topic := range neverWritten {
+	for _, topic := range hux.ForbiddenTopics {
 		if !seen[topic] {
 			add("/topics", topicMissing, "must name each topic that is never written")
 			break

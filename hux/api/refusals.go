@@ -59,22 +59,44 @@ func (rt Route) Codes() []hux.Code {
 	if rt.IfMatch {
 		codes = append(codes, hux.BadPrecondition, hux.PreconditionFailed, hux.PreconditionRequired)
 	}
+	if rt.Signed { // it has a signature for all that a caller says of itself, and what it does not know it leaves alone
+		never := []hux.Code{hux.BadIdentity, hux.Unauthenticated, hux.SurfaceForbidden, hux.UnsupportedMediaType, hux.Gone, hux.ReadOnlyField}
+		codes = slices.DeleteFunc(codes, func(c hux.Code) bool { return slices.Contains(never, c) })
+	}
 	slices.SortFunc(codes, func(a, b hux.Code) int {
 		return cmp.Or(cmp.Compare(a.Status(), b.Status()), cmp.Compare(a, b))
 	})
 	return slices.Compact(codes)
 }
 
-// refusals describes the answers that are none of success: each status with
-// its codes.
-func (rt Route) refusals() object {
-	byStatus := map[int][]string{}
+// Refusal is a status and the codes that a route refuses with by it.
+type Refusal struct {
+	Status int
+	Codes  []hux.Code
+}
+
+// Refusals are the codes of the route by status, in order.
+func (rt Route) Refusals() []Refusal {
+	var all []Refusal
 	for _, code := range rt.Codes() {
-		byStatus[code.Status()] = append(byStatus[code.Status()], string(code))
+		if n := len(all); n == 0 || all[n-1].Status != code.Status() {
+			all = append(all, Refusal{Status: code.Status()})
+		}
+		last := &all[len(all)-1]
+		last.Codes = append(last.Codes, code)
 	}
+	return all
+}
+
+// refusals describes the answers that are none of success.
+func (rt Route) refusals() object {
 	responses := object{"default": problem("Any other refusal.")}
-	for status, codes := range byStatus {
-		responses[strconv.Itoa(status)] = problem(http.StatusText(status) + ": " + strings.Join(codes, ", "))
+	for _, r := range rt.Refusals() {
+		codes := make([]string, len(r.Codes))
+		for i, code := range r.Codes {
+			codes[i] = string(code)
+		}
+		responses[strconv.Itoa(r.Status)] = problem(http.StatusText(r.Status) + ": " + strings.Join(codes, ", "))
 	}
 	return responses
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"bstein.dev/hux/hux"
@@ -20,9 +21,14 @@ import (
 // kept. What is an id there becomes one here, by hux.ForeignID.
 var (
 	members   = []string{"hook_event_name", "delivery_id", "timestamp", "session_id", "tool_name", "tool_input", "extra"}
-	details   = []string{"tool_call_id", "turn_id", "status", "duration_ms", "error_type"}
+	details   = []string{"tool_call_id", "turn_id", "api_request_id", "status", "duration_ms", "error_type"}
 	idMembers = []string{"session_id", "tool_name", "tool_call_id", "turn_id"}
 )
+
+// uniqueFrom is how long a call's id is that counts as one of its own. Models
+// give out shorter ones, such as call_1, anew with each answer, and two calls
+// must never be taken for one.
+const uniqueFrom = 16
 
 // ReadHook reads what Hermes gives to a hook about a tool call. The arguments
 // are whole: those that can't be asked about are an error, a *hux.Error of
@@ -88,6 +94,14 @@ func pickFacts(facts map[string]json.RawMessage) map[string]any {
 		if value, err := schema.Parse(facts[name]); err == nil && value != nil {
 			kept[name] = identified(name, value)
 		}
+	}
+	answer, _ := kept["api_request_id"].(string)
+	if answer == "" {
+		answer, _ = kept["turn_id"].(string)
+	}
+	prefix := answer + "."
+	if id, _ := kept["tool_call_id"].(string); id != "" && len(id) < uniqueFrom && answer != "" && !strings.HasPrefix(id, prefix) {
+		kept["tool_call_id"] = hux.ForeignID(prefix + id)
 	}
 	return kept
 }

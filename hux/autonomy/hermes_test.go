@@ -11,7 +11,7 @@ import (
 	"bstein.dev/hux/hux/autonomy"
 )
 
-const hookInput = `{"hook_event_name":"pre_tool_call","tool_name":"terminal","tool_input":{"command":"make test"},"session_id":"20260302_091455_a1b2c3","cwd":"/home/agent","profile":"default","extra":{"task_id":"t","tool_call_id":"call_1","turn_id":"turn-1"}}`
+const hookInput = `{"hook_event_name":"pre_tool_call","tool_name":"terminal","tool_input":{"command":"make test"},"session_id":"20260302_091455_a1b2c3","cwd":"/home/agent","profile":"default","extra":{"task_id":"t","tool_call_id":"call_0123456789abcdef","turn_id":"turn-1"}}`
 
 func TestReadHook(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -48,6 +48,31 @@ func TestReadHook(t *testing.T) {
 	}
 }
 
+// Two calls of a model that counts its calls anew are two calls.
+func TestShortCallIDs(t *testing.T) {
+	for extra, want := range map[string]string{
+		`{"tool_call_id":"call_1","api_request_id":"a7","turn_id":"t"}`:            "a7.call_1",
+		`{"tool_call_id":"call_1","turn_id":"t"}`:                                  "t.call_1",
+		`{"tool_call_id":"call_1"}`:                                                "call_1",
+		`{"tool_call_id":"call_1","api_request_id":"a 7"}`:                         hux.ForeignID("a 7.call_1"),
+		`{"tool_call_id":"call_0123456789ab","api_request_id":"a7","turn_id":"t"}`: "call_0123456789ab",
+		`{"tool_call_id":"","api_request_id":"a7","turn_id":"t"}`:                  "",
+		`{"tool_call_id":7,"api_request_id":7,"turn_id":"t"}`:                      "",
+		`{"tool_call_id":"1","api_request_id":"` + strings.Repeat("a", 130) + `"}`: hux.ForeignID(strings.Repeat("a", 130) + ".1"),
+	} {
+		before, _, _ := strings.Cut(hookInput, `{"task_id"`)
+		e, err := autonomy.ReadHook([]byte(before + extra + "}"))
+		if err != nil || e.Detail("tool_call_id") != want {
+			t.Errorf("%s: %+v, %v", extra, e, err)
+			continue
+		}
+		text, _ := json.Marshal(e) // as hux hook event sends it on
+		if again, err := autonomy.ReadTold(text); err != nil || again.Detail("tool_call_id") != want {
+			t.Errorf("%s, read twice: %+v, %v", extra, again, err)
+		}
+	}
+}
+
 // What Hermes calls by names of another form has one name here.
 func TestIDsOfHermes(t *testing.T) {
 	for _, id := range []string{"a", "a b", "agent:main:telegram:dm:1", strings.Repeat("x", 129)} {
@@ -68,15 +93,15 @@ func TestTold(t *testing.T) {
 		return strings.Replace(input, `"turn_id":"turn-1"`, `"turn_id":"turn-1",`+extra, 1)
 	}
 	for name, c := range map[string]struct{ input, want string }{
-		"started":         {hookInput, `tool.started started "terminal: make test" {"tool":"terminal","tool_call_id":"call_1"}`},
-		"finished":        {post, `tool.finished completed "terminal: make test" {"tool":"terminal","tool_call_id":"call_1"}`},
-		"failed":          {with(post, `"status":"error"`), `tool.finished failed "terminal: make test" {"tool":"terminal","tool_call_id":"call_1"}`},
-		"failed, by type": {with(post, `"error_type":"ValueError"`), `tool.finished failed "terminal: make test" {"tool":"terminal","tool_call_id":"call_1"}`},
-		"of a while":      {with(post, `"duration_ms":1.5e3,"result":"`+strings.Repeat("x", 1<<20)+`"`), `tool.finished completed "terminal: make test" {"duration_ms":1500,"tool":"terminal","tool_call_id":"call_1"}`},
-		"of no while":     {with(post, `"duration_ms":-1`), `tool.finished completed "terminal: make test" {"tool":"terminal","tool_call_id":"call_1"}`},
-		"of ages":         {with(post, `"duration_ms":1e300`), `tool.finished completed "terminal: make test" {"tool":"terminal","tool_call_id":"call_1"}`},
-		"of large things": {strings.Replace(post, "make test", strings.Repeat("x", 70<<10), 1), `tool.finished completed "terminal" {"tool":"terminal","tool_call_id":"call_1"}`},
-		"with a secret":   {strings.Replace(post, "make test", "PASSWORD=hunter2 make", 1), `tool.finished completed "terminal: PASSWORD=[redacted] make" {"tool":"terminal","tool_call_id":"call_1"}`},
+		"started":         {hookInput, `tool.started started "terminal: make test" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
+		"finished":        {post, `tool.finished completed "terminal: make test" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
+		"failed":          {with(post, `"status":"error"`), `tool.finished failed "terminal: make test" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
+		"failed, by type": {with(post, `"error_type":"ValueError"`), `tool.finished failed "terminal: make test" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
+		"of a while":      {with(post, `"duration_ms":1.5e3,"result":"`+strings.Repeat("x", 1<<20)+`"`), `tool.finished completed "terminal: make test" {"duration_ms":1500,"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
+		"of no while":     {with(post, `"duration_ms":-1`), `tool.finished completed "terminal: make test" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
+		"of ages":         {with(post, `"duration_ms":1e300`), `tool.finished completed "terminal: make test" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
+		"of large things": {strings.Replace(post, "make test", strings.Repeat("x", 70<<10), 1), `tool.finished completed "terminal" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
+		"with a secret":   {strings.Replace(post, "make test", "PASSWORD=hunter2 make", 1), `tool.finished completed "terminal: PASSWORD=[redacted] make" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
 		"of a session":    {strings.Replace(post, "post_tool_call", "on_session_end", 1), "nothing"},
 		"of no tool":      {strings.Replace(post, `"terminal"`, "null", 1), "nothing"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"bstein.dev/hux/hux"
@@ -94,7 +95,7 @@ func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observ
 			blocked[callID] = true
 		}
 	}
-	for _, e := range slices.Backward(events) {
+	for _, e := range slices.Backward(withoutTwins(events)) {
 		tool, callID := toolOf(&e)
 		switch e.Kind {
 		case "run.finished":
@@ -119,6 +120,25 @@ func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observ
 	}
 	slices.Reverse(o.effects) // as they happened
 	return o, nil
+}
+
+// withoutTwins leaves out what a page has seen of a tool where the agent has told
+// of as many calls of it. A page behind a gateway does not know their ids.
+func withoutTwins(events []event.Event) []event.Event {
+	calls := map[string]map[bool]map[string]bool{} // tool → told by the page → ids
+	for _, e := range events {
+		if tool, callID := toolOf(&e); tool != "" && strings.HasPrefix(e.Kind, "tool.") {
+			if calls[tool] == nil {
+				calls[tool] = map[bool]map[string]bool{false: {}, true: {}}
+			}
+			calls[tool][e.Reporter == "page"][callID] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool {
+		tool, _ := toolOf(&e)
+		seen := calls[tool]
+		return strings.HasPrefix(e.Kind, "tool.") && e.Reporter == "page" && len(seen[false]) > 0 && len(seen[false]) >= len(seen[true])
+	})
 }
 
 func toolOf(e *event.Event) (tool, callID string) {

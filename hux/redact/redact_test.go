@@ -68,6 +68,7 @@ var leaks = []struct{ text, rule string }{
 	{"see hvs." + sentinel, "vault_token"},
 	{"see npm_" + sentinel, "registry_token"},
 	{"see hux_agt_0198f3a1c2d47b6e8f90a1b2c3d4e5f6_" + sentinel, "agent_credential"},
+	{"see hux_whk_" + sentinel, "agent_credential"},
 	{"see eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0." + sentinel, "jwt"},
 	{"-----BEGIN RSA PRIVATE KEY-----\n" + sentinel + "\n-----END RSA PRIVATE KEY-----\nafter", "private_key"},
 	{"-----BEGIN PRIVATE KEY-----\n" + sentinel + " and no end", "private_key"},

@@ -173,7 +173,7 @@ var shapes = []shape{
 	{"vault_token", []string{"hvs.", "hvb."}, regexp.MustCompile(edge + `(hv[sb]\.[A-Za-z0-9_-]{8,})`), nil},
 	{"registry_token", []string{"npm_", "pypi-", "hf_", "dckr_pat_", "dop_v1_"}, regexp.MustCompile(edge + `((?:npm_|pypi-|hf_|dckr_pat_|dop_v1_)[A-Za-z0-9_-]{16,})`), nil},
 	{"age_key", []string{"AGE-SECRET-KEY-"}, regexp.MustCompile(`(AGE-SECRET-KEY-[A-Z0-9]{8,})`), nil},
-	{"agent_credential", []string{"hux_agt_"}, regexp.MustCompile(`(hux_agt_[A-Za-z0-9_-]{8,})`), nil},
+	{"agent_credential", []string{"hux_agt_", "hux_whk_"}, regexp.MustCompile(`(hux_(?:agt|whk)_[A-Za-z0-9_-]{8,})`), nil},
 }
 
 // trigger is a text that makes a shape worth looking for.

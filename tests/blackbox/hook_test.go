@@ -107,9 +107,9 @@ func TestHook(t *testing.T) {
 	h := house(t, nil)
 	alice, agent := h.person(t, "h2", "alice"), h.hooked(t, "h2", "a")
 	env := agent.hookEnv(t)
-	const session, secret = "s.hook", "sentinel-of-an-argument"
+	const session, secret, callOf = "s.hook", "sentinel-of-an-argument", "call.of.the.test."
 	run := func(call, tool, args string, flags ...string) *hooking {
-		return startHook(t, env, stdin(session, "turn.hook", call, tool, args), flags...)
+		return startHook(t, env, stdin(session, "turn.hook", callOf+call, tool, args), flags...)
 	}
 	pending := func(call string) approval {
 		t.Helper()
@@ -124,7 +124,7 @@ func TestHook(t *testing.T) {
 			}
 			a.into(t, &page)
 			for _, item := range page.Items {
-				if item.Request.Evidence[0].ID == call {
+				if item.Request.Evidence[0].ID == callOf+call {
 					found = item.approval
 					return true
 				}
@@ -228,7 +228,7 @@ func TestHook(t *testing.T) {
 	if said := alone.says(t, 20*time.Second); !strings.Contains(said, "answered in time") {
 		t.Errorf("with nobody there: %s", said)
 	}
-	if other := startHook(t, bob.hookEnv(t), stdin(session, "turn.hook", "c.once", "terminal", command(1))); other.says(t, 20*time.Second) == "allow" {
+	if other := startHook(t, bob.hookEnv(t), stdin(session, "turn.hook", callOf+"c.once", "terminal", command(1))); other.says(t, 20*time.Second) == "allow" {
 		t.Error("what alice has allowed is allowed for bob's agent")
 	}
 }
@@ -384,7 +384,7 @@ func TestHookEvent(t *testing.T) {
 	}
 	l := alice.list(t, "/conversations/"+alice.ofSession(t, "s.event")+"/events")
 	if len(l.Items) != 1 || l.Items[0]["kind"] != "tool.finished" || l.Items[0]["status"] != "failed" || l.Items[0]["run_id"] != "t.event" ||
-		fmt.Sprint(l.Items[0]["data"]) != "map[duration_ms:12 tool:terminal tool_call_id:c.event]" || strings.Contains(fmt.Sprint(l.Items), "sentinel") {
+		fmt.Sprint(l.Items[0]["data"]) != "map[duration_ms:12 tool:terminal tool_call_id:t.event.c.event]" || strings.Contains(fmt.Sprint(l.Items), "sentinel") {
 		t.Errorf("%v", l.Items)
 	}
 	garbage := "sentinel"

@@ -67,7 +67,7 @@ func webhook(over map[string]any, extra map[string]any) string {
 		"session_id": "20260302_091455_a1b2c3", "tool_name": "terminal", "tool_input": map[string]any{"command": "make test PASSWORD=hunter2-sentinel"},
 		"cwd": "/home/agent", "profile": "default", "user": "somebody", "id": 7, "owner": "usr_x",
 	}
-	facts := map[string]any{"tool_call_id": "call_1", "turn_id": "turn-1", "status": "ok", "duration_ms": 41.6, "result": "sentinel-of-a-result", "api_request_id": "x", "user": 1}
+	facts := map[string]any{"tool_call_id": "call_0123456789abcdef", "turn_id": "turn-1", "status": "ok", "duration_ms": 41.6, "result": "sentinel-of-a-result", "api_request_id": "x", "user": 1}
 	for k, v := range extra {
 		facts[k] = v
 	}
@@ -121,8 +121,8 @@ func TestWebhooks(t *testing.T) {
 			t.Fatalf("%d events, want 2: %v", len(l.Items), l.Items)
 		}
 		for i, want := range []string{
-			`{"kind":"tool.started","status":"started","run":"` + turn + `","data":{"tool":"terminal","tool_call_id":"call_1"}}`,
-			`{"kind":"tool.finished","status":"completed","run":"` + turn + `","data":{"duration_ms":42,"tool":"terminal","tool_call_id":"call_1"}}`,
+			`{"kind":"tool.started","status":"started","run":"` + turn + `","data":{"tool":"terminal","tool_call_id":"call_0123456789abcdef"}}`,
+			`{"kind":"tool.finished","status":"completed","run":"` + turn + `","data":{"duration_ms":42,"tool":"terminal","tool_call_id":"call_0123456789abcdef"}}`,
 		} {
 			e := l.Items[i]
 			p := e["provenance"].(map[string]any)
@@ -168,7 +168,7 @@ func TestWebhooks(t *testing.T) {
 		}
 
 		for status, want := range map[string]string{"ok": "completed", "error": "failed", "interrupted": "cancelled", "whatever": "completed"} {
-			call := "ends." + status
+			call := "call.that.ends." + status
 			agent.deliver(t, webhook(of, map[string]any{"status": status, "tool_call_id": call, "duration_ms": -1})).want(t, 204, "")
 			l := alice.list(t, "/conversations/"+alice.ofSession(t, session)+"/events?limit=200")
 			last := l.Items[len(l.Items)-1]
@@ -338,14 +338,20 @@ func TestReceiptsOfBlockedCalls(t *testing.T) {
 		alice.post(t, id, fmt.Sprintf(`{"kind":"run.started","status":"started","summary":"x","run_id":%q}`, session))
 		tell := func(event string) {
 			t.Helper()
-			agent.deliver(t, webhook(map[string]any{"session_id": session, "hook_event_name": event}, map[string]any{"turn_id": session, "tool_call_id": "c"})).want(t, 204, "")
+			agent.deliver(t, webhook(map[string]any{"session_id": session, "hook_event_name": event}, map[string]any{"turn_id": session, "tool_call_id": "call.that.is.blocked"})).want(t, 204, "")
+		}
+		page := func(kind, status string) {
+			t.Helper()
+			alice.post(t, id, fmt.Sprintf(`{"kind":"tool.%s","status":%q,"summary":"x","run_id":%q,"data":{"tool":"terminal","tool_call_id":"%s.terminal.1"}}`, kind, status, session, session))
 		}
 		tell("pre_tool_call")
-		asked := agent.asks(t, id, session, "c", "terminal", makeTest)
+		page("started", "started") // behind a gateway the page has another name for the call
+		asked := agent.asks(t, id, session, "call.that.is.blocked", "terminal", makeTest)
 		alice.decides(t, asked.ApprovalID, "deny").want(t, 200, "")
 		if runs {
 			tell("post_tool_call")
 		}
+		page("finished", "failed")
 		alice.call(t, "POST", "/conversations/"+id+"/runs/"+session+"/cancel", "").want(t, 202, "")
 		agent.call(t, "POST", "/conversations/"+id+"/events", fmt.Sprintf(`{"kind":"run.finished","status":"cancelled","summary":"x","run_id":%q}`, session), newKey()).want(t, 201, "")
 		l := alice.list(t, "/receipts?run_id="+session)

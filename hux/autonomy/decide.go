@@ -60,38 +60,65 @@ func (s *Service) getApproval(w http.ResponseWriter, r *http.Request, call *api.
 	}
 	s.looked(call)
 	id := r.PathValue("id")
-	deadline := time.NewTimer(wait)
-	defer deadline.Stop()
-	for {
-		var moved <-chan struct{}
-		if wait > 0 {
-			moved = s.waiting.of(id)
-		}
-		var a *Approval
-		err := call.DB.View(r.Context(), func(tx *store.Tx) (err error) {
-			a, err = s.approvals.Load(tx, call, id)
+	if wait > 0 {
+		if err := s.await(r.Context(), call, id, wait); err != nil {
 			return err
-		})
-		if err != nil {
-			s.waiting.wake(id) // of an id that nobody has, nothing is kept
-			return err
-		}
-		a.Status = a.StateAt(time.Now())
-		if wait == 0 || a.Status != ApprovalStates.Start {
-			if a.Status != ApprovalStates.Start {
-				s.waiting.wake(id)
-			}
-			return s.approvals.Answer(w, r, a, wait > 0)
-		}
-		select {
-		case <-moved:
-		case <-time.After(time.Until(a.ExpiresAt.Time)):
-		case <-deadline.C:
-			wait = 0
-		case <-r.Context().Done(): // the router goes, or the one who waits has gone
-			return s.approvals.Answer(w, r, a, true)
 		}
 	}
+	a, err := s.readApproval(context.WithoutCancel(r.Context()), call, id) // which has ended where the router goes
+	if err != nil {
+		return err
+	}
+	return s.approvals.Answer(w, r, a, wait > 0)
+}
+
+func (s *Service) readApproval(ctx context.Context, call *api.Call, id string) (a *Approval, err error) {
+	err = call.DB.View(ctx, func(tx *store.Tx) (err error) {
+		a, err = s.approvals.Load(tx, call, id)
+		return err
+	})
+	if err == nil {
+		a.Status = a.StateAt(time.Now())
+	}
+	return a, err
+}
+
+// await waits until an approval is no longer pending, the time is over, or the
+// one who waits or the router has gone. Thousands may wait, so it keeps nothing
+// of the record meanwhile.
+func (s *Service) await(ctx context.Context, call *api.Call, id string, wait time.Duration) error {
+	deadline := time.Now().Add(wait)
+	for {
+		moved := s.waiting.of(id)
+		until, err := s.pendingUntil(ctx, call, id)
+		if err != nil || until.IsZero() {
+			s.waiting.wake(id) // nothing is kept of an id that nobody waits for
+			return err
+		}
+		if until.After(deadline) {
+			until = deadline
+		}
+		over := time.NewTimer(time.Until(until))
+		select {
+		case <-moved:
+		case <-over.C:
+		case <-ctx.Done():
+			deadline = time.Time{}
+		}
+		over.Stop()
+		if !time.Now().Before(deadline) {
+			return nil
+		}
+	}
+}
+
+// pendingUntil is when an approval expires; zero where it is not pending.
+func (s *Service) pendingUntil(ctx context.Context, call *api.Call, id string) (time.Time, error) {
+	a, err := s.readApproval(ctx, call, id)
+	if err != nil || a.Status != ApprovalStates.Start {
+		return time.Time{}, err
+	}
+	return a.ExpiresAt.Time, nil
 }
 
 // waitOf reads how long a caller would wait: more than api.MaxWait is that.

@@ -73,10 +73,7 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 			return func() error { _, err := c.get(t.post(path, 0)); return err }, c.close, nil
 		}
 	}
-	subjects := []struct {
-		name string
-		writer
-	}{
+	subjects := []contestant{
 		{"bbolt, a transaction each", bbolt},
 		{huxBearerName, over(r.bearer())},
 		{"hux, agent credential and key", over(agent)},
@@ -84,40 +81,63 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 	foreign := r.disturbance()
 	rows := [][]string{{"writers", "target", "events/s", "min to max", "raw disk/s", "ratio to disk", "ratio to bbolt", "p50 ms", "p99 ms"}}
 	for _, writers := range []int{1, 16, 64} {
-		rates, toDisk, toBolt := make([][]float64, len(subjects)), make([][]float64, len(subjects)), make([][]float64, len(subjects))
-		took := make([][]time.Duration, len(subjects))
-		var raw []float64
-		for range o.plan.rounds {
-			times, err := many(1, disk.writer, o.plan)
-			if err != nil {
-				return err
-			}
-			floor := float64(len(times)) / o.plan.duration.Seconds()
-			raw = append(raw, floor)
-			base := 0.0
-			for i, s := range subjects {
-				times, err := many(writers, s.writer, o.plan)
-				if err != nil {
-					return fmt.Errorf("%s: %w", s.name, err)
-				}
-				rate := float64(len(times)) / o.plan.duration.Seconds()
-				if i == 0 {
-					base = rate
-				}
-				rates[i], toDisk[i], toBolt[i] = append(rates[i], rate), append(toDisk[i], rate/floor), append(toBolt[i], rate/base)
-				took[i] = append(took[i], times...)
-			}
+		more, err := contest(o.plan, writers, disk, subjects, nil)
+		if err != nil {
+			return err
 		}
-		for i, s := range subjects {
-			mid := middle(rates[i])
-			rows = append(rows, []string{strconv.Itoa(writers), s.name, fmt.Sprintf("%.0f", mid),
-				fmt.Sprintf("%.0f to %.0f", rates[i][0], rates[i][len(rates[i])-1]), fmt.Sprintf("%.0f", middle(raw)),
-				fmt.Sprintf("%.2f", middle(toDisk[i])), fmt.Sprintf("%.2f", middle(toBolt[i])), percentile(took[i], 50), percentile(took[i], 99)})
-		}
+		rows = append(rows, more...)
 	}
 	printRows(rows)
 	fmt.Printf("\n%d rounds of %v; an event has %d bytes; other programs took %.0f %% of the CPUs.\n", o.plan.rounds, o.plan.duration, size, 100*foreign())
 	return nil
+}
+
+// contestant is something that writes, by its name in the table.
+type contestant struct {
+	name string
+	writer
+}
+
+// contest measures contestants with so many writers each, round by round one
+// after the other and each round the disk first, and gives their rows: the
+// rate, its ratio to the disk's and to the first one's in the same round, and
+// how long a write took. before is called in each round, unless it is nil.
+func contest(p plan, writers int, disk *rawDisk, subjects []contestant, before func() error) (rows [][]string, err error) {
+	rates, toDisk, toFirst := make([][]float64, len(subjects)), make([][]float64, len(subjects)), make([][]float64, len(subjects))
+	took := make([][]time.Duration, len(subjects))
+	var raw []float64
+	for range p.rounds {
+		times, err := many(1, disk.writer, p)
+		if err != nil {
+			return nil, err
+		}
+		floor, base := float64(len(times))/p.duration.Seconds(), 0.0
+		raw = append(raw, floor)
+		if before != nil {
+			if err := before(); err != nil {
+				return nil, err
+			}
+		}
+		for i, s := range subjects {
+			times, err := many(writers, s.writer, p)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", s.name, err)
+			}
+			rate := float64(len(times)) / p.duration.Seconds()
+			if i == 0 {
+				base = rate
+			}
+			rates[i], toDisk[i], toFirst[i] = append(rates[i], rate), append(toDisk[i], rate/floor), append(toFirst[i], rate/base)
+			took[i] = append(took[i], times...)
+		}
+	}
+	for i, s := range subjects {
+		mid := middle(rates[i])
+		rows = append(rows, []string{strconv.Itoa(writers), s.name, fmt.Sprintf("%.0f", mid),
+			fmt.Sprintf("%.0f to %.0f", rates[i][0], rates[i][len(rates[i])-1]), fmt.Sprintf("%.0f", middle(raw)),
+			fmt.Sprintf("%.2f", middle(toDisk[i])), fmt.Sprintf("%.2f", middle(toFirst[i])), percentile(took[i], 50), percentile(took[i], 99)})
+	}
+	return rows, nil
 }
 
 // writer makes one of several writers: what it does again and again, and what

@@ -31,13 +31,18 @@ var eventCases = map[string]func(*rig, context.Context, options) error{
 	"replay":    (*rig).measureReplay,
 	"followers": (*rig).measureFollowers,
 	"tenants":   (*rig).measureTenants,
+	"decisions": (*rig).measureDecisions,
+	"polls":     (*rig).measurePolls,
 }
 
 // eventConfig is what those cases add to the router's configuration.
-const eventConfig = `flags: hux.foundation,hux.activity_timeline
+const eventConfig = `flags: hux.foundation,hux.activity_timeline%s
 streams_per_user: 100000
 slot_health_every: 1h
 `
+
+// furtherFlags are what cases switch on besides.
+var furtherFlags = map[string]string{"decisions": ",hux.autonomy", "polls": ",hux.autonomy"}
 
 // patience is how long the events of one measurement may take to arrive.
 const patience = time.Minute

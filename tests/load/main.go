@@ -1,7 +1,7 @@
 // Load measures what the router costs: requests through it beside the same
 // requests through a bare proxy and other proxies, pages with and without the
-// bridge, memory for each idle stream, and the event log. docs/performance.md says how to
-// read what it prints.
+// bridge, memory for each idle stream, the event log, and what an agent asks
+// before it uses a tool. docs/performance.md says how to read what it prints.
 //
 // It starts all that it needs on loopback sockets, stops it at the end, and
 // needs Linux for CPU time and memory.
@@ -47,7 +47,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	var o options
-	flag.StringVar(&o.kind, "case", "json", "what to measure: json, page, streams; of the event log append, fanout, stalled, replay, followers, tenants; of request bodies validate")
+	flag.StringVar(&o.kind, "case", "json", "what to measure: json, page, streams; of the event log append, fanout, stalled, replay, followers, tenants; of autonomy decisions, polls; of request bodies validate")
 	flag.StringVar(&o.hux, "hux", "", "the router's binary; empty to build it")
 	flag.StringVar(&o.peers, "peers", os.Getenv("HUX_LOAD_PEERS"), "directories with other proxies, separated by colons; those in PATH are found too; - for none")
 	flag.BoolVar(&o.accessLog, "access-log", false, "let the router log each request")

@@ -186,7 +186,7 @@ func (r *rig) addHux(ctx context.Context, o options, version string) error {
 		}
 	}
 	if eventCases[o.kind] != nil {
-		text += eventConfig
+		text += fmt.Sprintf(eventConfig, furtherFlags[o.kind])
 	}
 	if err := os.WriteFile(filepath.Join(r.dir, "hux.yaml"), []byte(text), 0o600); err != nil {
 		return err

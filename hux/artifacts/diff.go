@@ -48,39 +48,38 @@ func (h Hunk) count() (added, removed int, ok bool) {
 
 // faultsOfHunks holds hunks at a pointer against each other: they are in
 // order, apart, and each says what is in it.
-func faultsOfHunks(at string, hunks []Hunk) (faults []schema.Fault) {
+func faultsOfHunks(at string, hunks []Hunk) (faults schema.Faults) {
 	from, shift := 0, 0 // where the hunk before ended, and what it moved
 	for i, h := range hunks {
 		added, removed, ok := h.count()
 		start := first(h.FromStart, h.FromLines)
 		if !ok || start < from || first(h.ToStart, h.ToLines) != start+shift {
-			return append(faults, schema.Fault{Pointer: fmt.Sprintf("%s/%d", at, i), Code: "hunk_mismatch", Message: "does not have the lines that it says, or not where it says"})
+			faults.Add(fmt.Sprintf("%s/%d", at, i), "hunk_mismatch", "does not have the lines that it says, or not where it says")
+			return faults
 		}
 		from, shift = start+h.FromLines, shift+added-removed
 	}
-	return nil
+	return faults
 }
 
-func faultsOfDiff(d *Diff) []schema.Fault {
+func faultsOfDiff(d *Diff) schema.Faults {
+	const mismatch = "diff_mismatch"
 	faults := faultsOfHunks("/hunks", d.Hunks)
-	fault := func(pointer, message string) {
-		faults = append(faults, schema.Fault{Pointer: pointer, Code: "diff_mismatch", Message: message})
-	}
 	var sum Stats
 	for _, h := range d.Hunks {
 		added, removed, _ := h.count()
 		sum.Added, sum.Removed = sum.Added+added, sum.Removed+removed
 	}
 	if d.From == d.To && !d.Equal {
-		fault("/equal", "must be true of a version and itself")
+		faults.Add("/equal", mismatch, "must be true of a version and itself")
 	}
 	if bare := d.Equal || d.Mode == "binary"; bare && (len(d.Hunks) > 0 || d.Stats != Stats{} || d.Truncated) {
-		fault("/hunks", "must be empty, with no line counted, where there is nothing to show")
+		faults.Add("/hunks", mismatch, "must be empty, with no line counted, where there is nothing to show")
 	} else if !bare && (sum == Stats{}) && !d.Truncated {
-		fault("/hunks", "must show what is not equal")
+		faults.Add("/hunks", mismatch, "must show what is not equal")
 	}
 	if d.Stats.Added < sum.Added || d.Stats.Removed < sum.Removed || !d.Truncated && d.Stats != sum {
-		fault("/stats", "must count the lines of the hunks")
+		faults.Add("/stats", mismatch, "must count the lines of the hunks")
 	}
 	return faults
 }

@@ -20,22 +20,22 @@ var Rules = map[string]schema.Rule{
 	Schema:        schema.RuleOf(faultsOfArtifact),
 	VersionSchema: schema.RuleOf(faultsOfVersion),
 	DiffSchema:    schema.RuleOf(faultsOfDiff),
-	"hux.artifact.create.v1": schema.RuleOf(func(c *Create) []schema.Fault {
+	"hux.artifact.create.v1": schema.RuleOf(func(c *Create) schema.Faults {
 		return faultsOfLinks("", c.Lineage)
 	}),
-	"hux.artifact_version.create.v1": schema.RuleOf(func(c *VersionCreate) []schema.Fault {
+	"hux.artifact_version.create.v1": schema.RuleOf(func(c *VersionCreate) schema.Faults {
 		return slices.Concat(faultsOfText(c.Content), faultsOfHunks("/patch", c.Patch))
 	}),
 }
 
-func faultsOfArtifact(a *Artifact) []schema.Fault {
+func faultsOfArtifact(a *Artifact) schema.Faults {
 	faults := faultsOfLinks(a.ID, a.Lineage)
 	if a.VersionCount != a.HeadVersion {
-		faults = append(faults, schema.Fault{Pointer: "/version_count", Code: "versions_not_contiguous", Message: "must be the number of the last version"})
+		faults.Add("/version_count", "versions_not_contiguous", "must be the number of the last version")
 	}
 	for i, p := range a.Promoted {
 		if p.Version > a.HeadVersion {
-			faults = append(faults, schema.Fault{Pointer: fmt.Sprintf("/promoted/%d/version", i), Code: string(hux.UnknownReference), Message: "is no version of the artifact"})
+			faults.Add(fmt.Sprintf("/promoted/%d/version", i), string(hux.UnknownReference), "is no version of the artifact")
 		}
 	}
 	return faults
@@ -43,36 +43,34 @@ func faultsOfArtifact(a *Artifact) []schema.Fault {
 
 // faultsOfLinks is of the lineage of the artifact id, which is "" before it has
 // one.
-func faultsOfLinks(id string, links []Link) (faults []schema.Fault) {
+func faultsOfLinks(id string, links []Link) (faults schema.Faults) {
 	for i, l := range links {
 		pointer := fmt.Sprintf("/lineage/%d", i)
 		if l.ArtifactID == id {
-			faults = append(faults, schema.Fault{Pointer: pointer, Code: string(hux.LineageCycle), Message: "must not be the artifact itself"})
+			faults.Add(pointer, string(hux.LineageCycle), "must not be the artifact itself")
 		}
 		if slices.Contains(links[:i], l) {
-			faults = append(faults, schema.Fault{Pointer: pointer, Code: "lineage_twice", Message: "is there already"})
+			faults.Add(pointer, "lineage_twice", "is there already")
 		}
 	}
 	return faults
 }
 
-func faultsOfVersion(v *Version) []schema.Fault {
+func faultsOfVersion(v *Version) schema.Faults {
 	faults := faultsOfText(v.Content)
 	if v.Content != nil && v.ContentHash != Hash(*v.Content) || v.Blob != nil && v.ContentHash != v.Blob.Digest {
-		faults = append(faults, schema.Fault{Pointer: "/content_hash", Code: "content_hash_mismatch", Message: "must be the SHA-256 of the content"})
+		faults.Add("/content_hash", "content_hash_mismatch", "must be the SHA-256 of the content")
 	}
 	if v.N != v.BaseVersion+1 {
-		faults = append(faults, schema.Fault{Pointer: "/base_version", Code: string(hux.VersionConflict), Message: "must be the version before this one"})
+		faults.Add("/base_version", string(hux.VersionConflict), "must be the version before this one")
 	}
 	return faults
 }
 
 // faultsOfText counts bytes, where the schema counts characters.
-func faultsOfText(content *string) []schema.Fault {
-	if content == nil || len(*content) <= MaxText {
-		return nil
-	}
-	return []schema.Fault{{Pointer: "/content", Code: string(hux.TooLarge), Message: fmt.Sprintf("must have at most %d bytes", MaxText)}}
+func faultsOfText(content *string) (faults schema.Faults) {
+	faults.AddIf(content != nil && len(*content) > MaxText, "/content", string(hux.TooLarge), fmt.Sprintf("must have at most %d bytes", MaxText))
+	return faults
 }
 
 // Hash is the content_hash of a text.

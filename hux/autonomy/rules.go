@@ -27,17 +27,8 @@ var Rules = map[string]schema.Rule{
 	ApprovalSchema:           schema.RuleOf(faultsOfApproval),
 	"hux.approval.create.v1": schema.RuleOf(faultsOfApprovalCreate),
 	JudgementSchema:          schema.RuleOf(faultsOfJudgement),
-	ReceiptSchema:            schema.RuleOf(func(r *Receipt) []schema.Fault { return faultsOfStop(r.Outcome, r.SideEffects) }),
-	"hux.receipt.create.v1":  schema.RuleOf(func(r *ReceiptCreate) []schema.Fault { return faultsOfStop(r.Outcome, r.SideEffects) }),
-}
-
-// faults gathers what is wrong.
-type faults []schema.Fault
-
-func (f *faults) add(wrong bool, pointer, code, message string) {
-	if wrong {
-		*f = append(*f, schema.Fault{Pointer: pointer, Code: code, Message: message})
-	}
+	ReceiptSchema:            schema.RuleOf(func(r *Receipt) schema.Faults { return faultsOfStop(r.Outcome, r.SideEffects) }),
+	"hux.receipt.create.v1":  schema.RuleOf(func(r *ReceiptCreate) schema.Faults { return faultsOfStop(r.Outcome, r.SideEffects) }),
 }
 
 // What several rules say.
@@ -46,125 +37,127 @@ const (
 	atBudget      = "/budgets/"
 )
 
-func faultsOfPolicy(p *Policy) []schema.Fault {
-	var f faults
+func faultsOfPolicy(p *Policy) schema.Faults {
+	var f schema.Faults
 	seen := map[string]bool{}
 	for i, b := range p.Budgets {
 		at := atBudget + strconv.Itoa(i)
-		f.budget(seen, at, b.Kind, b.Window)
-		f.add((b.Window == PerDay) != (b.ResetsAt != nil), at+"/resets_at", "reset_of_window", "is of a day's budget, and only of that")
+		onceEach(&f, seen, at, b.Kind, b.Window)
+		f.AddIf((b.Window == PerDay) != (b.ResetsAt != nil), at+"/resets_at", "reset_of_window", "is of a day's budget, and only of that")
 	}
-	f.add(p.Effective[Deploy].Effect == Allow, "/effective/deploy/effect", string(hux.DeployNotGrantable), deployAllowed)
+	f.AddIf(p.Effective[Deploy].Effect == Allow, "/effective/deploy/effect", string(hux.DeployNotGrantable), deployAllowed)
 	return f
 }
 
-func faultsOfPolicyPut(p *PolicyPut) []schema.Fault {
-	var f faults
+func faultsOfPolicyPut(p *PolicyPut) schema.Faults {
+	var f schema.Faults
 	seen := map[string]bool{}
 	for i, b := range p.Budgets {
-		f.budget(seen, atBudget+strconv.Itoa(i), b.Kind, b.Window)
+		onceEach(&f, seen, atBudget+strconv.Itoa(i), b.Kind, b.Window)
 	}
 	return f
 }
 
-func (f *faults) budget(seen map[string]bool, at, kind, window string) {
+// onceEach adds a fault for a budget whose kind and window were seen before.
+func onceEach(f *schema.Faults, seen map[string]bool, at, kind, window string) {
 	key := kind + " " + window
-	f.add(seen[key], at, "budget_twice", "is of the kind and window of another")
+	f.AddIf(seen[key], at, "budget_twice", "is of the kind and window of another")
 	seen[key] = true
 }
 
-func faultsOfGrant(g *Grant) []schema.Fault {
-	var f faults
-	f.grant(g.Effect, g.Duration, g.Capability, g.Capabilities, g.Match, g.Scope)
-	f.add((g.Origin.ApprovalID != "") == g.Origin.Manual, "/origin", "origin_required", "must name an approval or say that it is manual")
+func faultsOfGrant(g *Grant) schema.Faults {
+	var f schema.Faults
+	grantable(&f, g.Effect, g.Duration, g.Capability, g.Capabilities, g.Match, g.Scope)
+	f.AddIf((g.Origin.ApprovalID != "") == g.Origin.Manual, "/origin", "origin_required", "must name an approval or say that it is manual")
 	lives := g.ExpiresAt.Sub(g.CreatedAt.Time)
-	f.add(lives < 0 || lives > GrantLifetime(g.Duration, MaxAlwaysGrant), "/expires_at", "lifetime", "is later than a grant of this duration may live, or before it was made")
-	f.add(g.Duration == Once && (g.Uses.Max == nil || *g.Uses.Max != 1), "/uses/max", "single_use", "must be 1 where the grant is for one call")
-	f.add(g.Uses.Max != nil && g.Uses.Count > *g.Uses.Max, "/uses/count", "uses_exceeded", "is more than max")
-	f.add(g.State == "spent" && (g.Uses.Max == nil || g.Uses.Count < *g.Uses.Max), "/state", "uses_left", "can't be so while there are uses left")
+	f.AddIf(lives < 0 || lives > GrantLifetime(g.Duration, MaxAlwaysGrant), "/expires_at", "lifetime", "is later than a grant of this duration may live, or before it was made")
+	f.AddIf(g.Duration == Once && (g.Uses.Max == nil || *g.Uses.Max != 1), "/uses/max", "single_use", "must be 1 where the grant is for one call")
+	f.AddIf(g.Uses.Max != nil && g.Uses.Count > *g.Uses.Max, "/uses/count", "uses_exceeded", "is more than max")
+	f.AddIf(g.State == "spent" && (g.Uses.Max == nil || g.Uses.Count < *g.Uses.Max), "/state", "uses_left", "can't be so while there are uses left")
 	return f
 }
 
-func faultsOfGrantCreate(g *GrantCreate) []schema.Fault {
-	var f faults
-	f.grant(g.Effect, g.Duration, g.Capability, g.Capabilities, g.Match, g.Scope)
-	f.add(g.ExpiresInMS > GrantLifetime(g.Duration, MaxAlwaysGrant).Milliseconds(), "/expires_in_ms", "lifetime", "is longer than a grant of this duration may live")
+func faultsOfGrantCreate(g *GrantCreate) schema.Faults {
+	var f schema.Faults
+	grantable(&f, g.Effect, g.Duration, g.Capability, g.Capabilities, g.Match, g.Scope)
+	f.AddIf(g.ExpiresInMS > GrantLifetime(g.Duration, MaxAlwaysGrant).Milliseconds(), "/expires_in_ms", "lifetime", "is longer than a grant of this duration may live")
 	return f
 }
 
-func (f *faults) grant(effect Effect, duration Choice, one Capability, all []Capability, m Match, s GrantScope) {
-	f.add(effect == Allow && (one == Deploy || slices.Contains(all, Deploy)), "/capability", string(hux.DeployNotGrantable), deployAllowed)
-	f.add(len(all) > 0 && !slices.Contains(all, one), "/capabilities", "capability_missing", "must have the capability among them")
+// grantable adds what is wrong with a grant, be it there or asked for.
+func grantable(f *schema.Faults, effect Effect, duration Choice, one Capability, all []Capability, m Match, s GrantScope) {
+	f.AddIf(effect == Allow && (one == Deploy || slices.Contains(all, Deploy)), "/capability", string(hux.DeployNotGrantable), deployAllowed)
+	f.AddIf(len(all) > 0 && !slices.Contains(all, one), "/capabilities", "capability_missing", "must have the capability among them")
 	both, none := m.ArgsHash != "" && m.Target != "", m.ArgsHash == "" && m.Target == ""
-	f.add(both || none && effect == Allow, "/match", "match_one", "must have args_hash or target, and not both")
-	f.add(duration == Session && s == (GrantScope{}), "/scope", "scope_required", "must say where the grant holds")
+	f.AddIf(both || none && effect == Allow, "/match", "match_one", "must have args_hash or target, and not both")
+	f.AddIf(duration == Session && s == (GrantScope{}), "/scope", "scope_required", "must say where the grant holds")
 }
 
-func faultsOfApproval(a *Approval) []schema.Fault {
-	var f faults
+func faultsOfApproval(a *Approval) schema.Faults {
+	var f schema.Faults
 	r := a.Request
 	all := append([]Capability{r.Capability}, r.Capabilities...)
-	f.add(len(r.Capabilities) > 0 && !slices.Contains(r.Capabilities, r.Capability), "/request/capabilities", "capability_missing", "must have the capability among them")
-	f.add(!slices.Contains(r.Choices, DenyChoice), "/request/choices", "deny_missing", "must have deny among them")
+	f.AddIf(len(r.Capabilities) > 0 && !slices.Contains(r.Capabilities, r.Capability), "/request/capabilities", "capability_missing", "must have the capability among them")
+	f.AddIf(!slices.Contains(r.Choices, DenyChoice), "/request/choices", "deny_missing", "must have deny among them")
 	for i, c := range r.Choices {
-		f.add(!slices.Contains(Choices(all, true), c), "/request/choices/"+strconv.Itoa(i), string(hux.ChoiceNotAllowed), "can't be chosen about a deployment")
+		f.AddIf(!slices.Contains(Choices(all, true), c), "/request/choices/"+strconv.Itoa(i), string(hux.ChoiceNotAllowed), "can't be chosen about a deployment")
 	}
 	m := r.GrantMatch
-	f.add(m.Tool != r.Tool || (m.ArgsHash != "") == (m.Target != "") ||
+	f.AddIf(m.Tool != r.Tool || (m.ArgsHash != "") == (m.Target != "") ||
 		m.ArgsHash != "" && !slices.ContainsFunc(r.Evidence, func(e hux.EvidenceRef) bool { return e.Hash != nil && *e.Hash == m.ArgsHash }) ||
 		m.Target != "" && (r.Target == nil || *r.Target != m.Target),
 		"/request/grant_match", "grant_match", "must be of the request's tool, and of its hash or its target")
 	lives := a.ExpiresAt.Sub(a.CreatedAt.Time)
-	f.add(lives < 0 || lives > MaxApproval, "/expires_at", "lifetime", "is later than an approval may wait, or before it was made")
+	f.AddIf(lives < 0 || lives > MaxApproval, "/expires_at", "lifetime", "is later than an approval may wait, or before it was made")
 	if d := a.Decision; d != nil {
-		f.add(!slices.Contains(r.Choices, d.Choice), "/decision/choice", string(hux.ChoiceNotAllowed), "was not offered")
-		f.add((d.Choice == Session || d.Choice == Always) && d.GrantID == nil, "/decision/grant_id", "grant_missing", "must name what was granted")
-		f.add(d.Choice == DenyChoice && d.GrantID != nil, "/decision/grant_id", "grant_missing", "names a grant, and nothing was granted")
+		f.AddIf(!slices.Contains(r.Choices, d.Choice), "/decision/choice", string(hux.ChoiceNotAllowed), "was not offered")
+		f.AddIf((d.Choice == Session || d.Choice == Always) && d.GrantID == nil, "/decision/grant_id", "grant_missing", "must name what was granted")
+		f.AddIf(d.Choice == DenyChoice && d.GrantID != nil, "/decision/grant_id", "grant_missing", "names a grant, and nothing was granted")
 	}
 	return f
 }
 
-func faultsOfApprovalCreate(a *ApprovalCreate) []schema.Fault {
-	var f faults
+func faultsOfApprovalCreate(a *ApprovalCreate) schema.Faults {
+	var f schema.Faults
 	target := ""
 	if a.Request.Target != nil {
 		target = *a.Request.Target
 	}
 	hash, err := EvidenceHash(a.Request.Tool, a.Request.Args, target)
-	f.add(err != nil, "/request/args", "not_canonical", "holds a number that can't be hashed")
+	f.AddIf(err != nil, "/request/args", "not_canonical", "holds a number that can't be hashed")
 	for i, e := range a.Request.Evidence {
-		f.add(err == nil && e.Hash != nil && *e.Hash != hash, "/request/evidence/"+strconv.Itoa(i)+"/hash", string(hux.EvidenceMismatch), "is not the hash of this tool, these arguments and this target")
+		f.AddIf(err == nil && e.Hash != nil && *e.Hash != hash, "/request/evidence/"+strconv.Itoa(i)+"/hash", string(hux.EvidenceMismatch), "is not the hash of this tool, these arguments and this target")
 	}
 	return f
 }
 
-func faultsOfJudgement(j *Judgement) []schema.Fault {
-	var f faults
+func faultsOfJudgement(j *Judgement) schema.Faults {
+	var f schema.Faults
 	seen := map[Capability]bool{}
 	strictest, same := Allow, false
 	for i, c := range j.Capabilities {
 		at := "/capabilities/" + strconv.Itoa(i)
-		f.add(seen[c.Capability], at, "capability_twice", "is of the capability of another")
-		f.add(c.Capability == Deploy && c.Effect == Allow, at+"/effect", string(hux.DeployNotGrantable), deployAllowed)
+		f.AddIf(seen[c.Capability], at, "capability_twice", "is of the capability of another")
+		f.AddIf(c.Capability == Deploy && c.Effect == Allow, at+"/effect", string(hux.DeployNotGrantable), deployAllowed)
 		seen[c.Capability] = true
 		if strictness(c.Effect) > strictness(strictest) {
 			strictest = c.Effect
 		}
 		same = same || c.Decision == j.Decision
 	}
-	f.add(j.Effect != strictest, "/effect", "not_strictest", "is not the strictest of its capabilities'")
-	f.add(!same, "/reason", "not_strictest", "is of none of its capabilities")
+	f.AddIf(j.Effect != strictest, "/effect", "not_strictest", "is not the strictest of its capabilities'")
+	f.AddIf(!same, "/reason", "not_strictest", "is of none of its capabilities")
 	return f
 }
 
 // faultsOfStop is what is wrong with how a stop is said to have ended.
-func faultsOfStop(outcome string, effects []SideEffect) []schema.Fault {
-	var f faults
+func faultsOfStop(outcome string, effects []SideEffect) schema.Faults {
+	var f schema.Faults
 	for i, e := range effects {
 		at := "/side_effects/" + strconv.Itoa(i)
-		f.add(e.Reverted && outcome == Unknown, at+"/reverted", "reverted_unseen", "must be false where nobody knows how the run ended")
-		f.add(e.Reverted && !e.Reversible, at+"/reverted", "not_reversible", "is true of what can't be reverted")
-		f.add(!e.Reverted && e.RevertEvidence != nil, at+"/revert_evidence", "revert_evidence", "is evidence of what did not happen")
+		f.AddIf(e.Reverted && outcome == Unknown, at+"/reverted", "reverted_unseen", "must be false where nobody knows how the run ended")
+		f.AddIf(e.Reverted && !e.Reversible, at+"/reverted", "not_reversible", "is true of what can't be reverted")
+		f.AddIf(!e.Reverted && e.RevertEvidence != nil, at+"/revert_evidence", "revert_evidence", "is evidence of what did not happen")
 	}
 	return f
 }

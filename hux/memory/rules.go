@@ -44,14 +44,14 @@ type claim struct {
 // Rules are what the card's schemas can't say.
 var Rules = map[string]schema.Rule{
 	Schema: schema.RuleOf(faultsOfMemory),
-	"hux.memory.create.v1": schema.RuleOf(func(c *Create) []schema.Fault {
+	"hux.memory.create.v1": schema.RuleOf(func(c *Create) schema.Faults {
 		return slices.Concat(
 			faultsOf("", claim{c.Topics, c.Scope, c.Sensitivity, c.Retention, c.Source, c.Corrects}, time.Time{}),
 			faultsOfSource(c.Source, c.Corrects),
 		)
 	}),
 	"hux.memory.edit.v1": schema.RuleOf(faultsOfEdit),
-	"hux.memory.import.v1": schema.RuleOf(func(i *Import) []schema.Fault {
+	"hux.memory.import.v1": schema.RuleOf(func(i *Import) schema.Faults {
 		faults := faultsOfSource(Source{"import", i.Evidence}, nil)
 		for n, e := range i.Items {
 			faults = append(faults, faultsOf(fmt.Sprintf("/items/%d", n), claim{topics: e.Topics, scope: e.Scope, sensitivity: e.Sensitivity, retention: e.Retention}, time.Time{})...)
@@ -60,24 +60,24 @@ var Rules = map[string]schema.Rule{
 	}),
 }
 
-func faultsOfMemory(m *Memory) []schema.Fault {
+func faultsOfMemory(m *Memory) schema.Faults {
 	faults := slices.Concat(
 		faultsOf("", claim{m.Topics, m.Scope, m.Sensitivity, m.Retention, m.Source, m.Corrects}, m.CreatedAt.Time),
 		faultsOfSource(m.Source, m.Corrects),
 		faultsOfTransitions(m),
 	)
 	if m.ApprovalMode == auto && ApprovalMode(auto, m.Sensitivity, m.Source.Kind, m.Provenance.Actor.Kind) == ask {
-		faults = append(faults, schema.Fault{Pointer: "/approval_mode", Code: "approval_required", Message: "must be ask: a person has to approve it"})
+		faults.Add("/approval_mode", "approval_required", "must be ask: a person has to approve it")
 	}
 	if m.SupersededBy != nil && m.State != Expired && m.State != Forgotten {
-		faults = append(faults, schema.Fault{Pointer: "/superseded_by", Code: "superseded_but_current", Message: "must be null before another entry has taken its place"})
+		faults.Add("/superseded_by", "superseded_but_current", "must be null before another entry has taken its place")
 	}
 	return faults
 }
 
 // faultsOfEdit judges the members that an edit names; what it takes over from
 // the corrected entry is judged with the entry that comes of it.
-func faultsOfEdit(e *Edit) []schema.Fault {
+func faultsOfEdit(e *Edit) schema.Faults {
 	c := claim{topics: e.Topics, sensitivity: "normal"}
 	if e.Sensitivity != nil {
 		c.sensitivity = *e.Sensitivity
@@ -97,7 +97,7 @@ func faultsOfEdit(e *Edit) []schema.Fault {
 
 // faultsOf is what a claim breaks that stands at a pointer; made is when the
 // entry was, zero where that is not known.
-func faultsOf(at string, c claim, made time.Time) []schema.Fault {
+func faultsOf(at string, c claim, made time.Time) schema.Faults {
 	faults := faultsOfTopics(at, c)
 	if c.sensitivity == sensitive {
 		faults = slices.Concat(faults, faultsOfScope(at, c.scope), faultsOfRetention(at, c.retention, made))
@@ -106,39 +106,36 @@ func faultsOf(at string, c claim, made time.Time) []schema.Fault {
 }
 
 // faultsOfTopics finds what is never written.
-func faultsOfTopics(at string, c claim) (faults []schema.Fault) {
+func faultsOfTopics(at string, c claim) (faults schema.Faults) {
 	for i, topic := range c.topics {
 		if slices.Contains(hux.ForbiddenTopics, topic) {
-			faults = append(faults, schema.Fault{Pointer: fmt.Sprintf("%s/topics/%d", at, i), Code: string(hux.MemoryTopicForbidden), Message: "is never remembered"})
+			faults.Add(fmt.Sprintf("%s/topics/%d", at, i), string(hux.MemoryTopicForbidden), "is never remembered")
 		}
 	}
 	if c.sensitivity == restricted {
-		faults = append(faults, schema.Fault{Pointer: at + "/sensitivity", Code: string(hux.MemoryTopicForbidden), Message: "is never remembered"})
+		faults.Add(at+"/sensitivity", string(hux.MemoryTopicForbidden), "is never remembered")
 	}
 	return faults
 }
 
 // faultsOfScope is of a sensitive entry: it stays in its conversation, on one
 // surface.
-func faultsOfScope(at string, s Scope) []schema.Fault {
-	if s.Level == "conversation" && len(s.Surfaces) == 1 {
-		return nil
-	}
-	return []schema.Fault{{Pointer: at + "/scope", Code: "scope_too_wide", Message: "must be one conversation on one surface at this sensitivity"}}
+func faultsOfScope(at string, s Scope) (faults schema.Faults) {
+	faults.AddIf(s.Level != "conversation" || len(s.Surfaces) != 1, at+"/scope", "scope_too_wide", "must be one conversation on one surface at this sensitivity")
+	return faults
 }
 
 // faultsOfRetention is of a sensitive entry. Where it is not known when the
 // entry was made, its date is for whoever makes it to judge.
-func faultsOfRetention(at string, r Retention, made time.Time) []schema.Fault {
+func faultsOfRetention(at string, r Retention, made time.Time) (faults schema.Faults) {
 	until, ends := r.Until(made)
-	if ends && (until.Sub(made) <= MaxSensitive || made.IsZero() && r.Kind == "expire") {
-		return nil
-	}
-	return []schema.Fault{{Pointer: at + "/retention", Code: string(hux.RetentionRequired), Message: "must end within 30 days at this sensitivity"}}
+	soon := ends && (until.Sub(made) <= MaxSensitive || made.IsZero() && r.Kind == "expire")
+	faults.AddIf(!soon, at+"/retention", string(hux.RetentionRequired), "must end within 30 days at this sensitivity")
+	return faults
 }
 
 // faultsOfSource keeps memory from feeding on itself.
-func faultsOfSource(s Source, corrects *string) (faults []schema.Fault) {
+func faultsOfSource(s Source, corrects *string) (faults schema.Faults) {
 	fromCorrected := false
 	for i, e := range s.Evidence {
 		if e.Kind != "memory" {
@@ -150,27 +147,26 @@ func faultsOfSource(s Source, corrects *string) (faults []schema.Fault) {
 			if s.Kind == "import" {
 				at = "/evidence"
 			}
-			faults = append(faults, schema.Fault{Pointer: fmt.Sprintf("%s/%d", at, i), Code: string(hux.SelfSourced), Message: "what is remembered is no source of what is to be remembered"})
+			faults.Add(fmt.Sprintf("%s/%d", at, i), string(hux.SelfSourced), "what is remembered is no source of what is to be remembered")
 		}
 	}
 	if (s.Kind == correction) != (corrects != nil) || corrects != nil && !fromCorrected {
-		faults = append(faults, schema.Fault{Pointer: "/corrects", Code: "corrects_mismatch", Message: "must name the entry whose place this one takes, as its evidence does, and nothing otherwise"})
+		faults.Add("/corrects", "corrects_mismatch", "must name the entry whose place this one takes, as its evidence does, and nothing otherwise")
 	}
 	return faults
 }
 
 // faultsOfTransitions holds the trail against the state machine: it leads from
 // the start to the state, by legal moves alone.
-func faultsOfTransitions(m *Memory) []schema.Fault {
+func faultsOfTransitions(m *Memory) (faults schema.Faults) {
 	state := States.Start
 	for i, t := range m.Transitions {
 		if t.From != state || States.Check(t.From, t.To) != nil {
-			return []schema.Fault{{Pointer: fmt.Sprintf("/transitions/%d", i), Code: string(hux.InvalidTransition), Message: "is no move from the state before it"}}
+			faults.Add(fmt.Sprintf("/transitions/%d", i), string(hux.InvalidTransition), "is no move from the state before it")
+			return faults
 		}
 		state = t.To
 	}
-	if state != m.State {
-		return []schema.Fault{{Pointer: "/state", Code: string(hux.InvalidTransition), Message: "is not where the transitions lead"}}
-	}
-	return nil
+	faults.AddIf(state != m.State, "/state", string(hux.InvalidTransition), "is not where the transitions lead")
+	return faults
 }

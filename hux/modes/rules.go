@@ -9,29 +9,24 @@ import (
 
 // Rules are what the schemas can't say of a mode and of the request for one.
 var Rules = map[string]schema.Rule{
-	Schema: schema.RuleOf(func(m *Mode) []schema.Fault {
-		var faults []schema.Fault
+	Schema: schema.RuleOf(func(m *Mode) schema.Faults {
+		var faults schema.Faults
 		for at, text := range map[string]string{"/label": m.Label, "/description": m.Description, "/default_route": m.DefaultRoute} {
-			if NamesVendor(text) {
-				faults = append(faults, vendorFault(at))
-			}
+			faults.AddIf(NamesVendor(text), at, string(hux.VendorName), vendorNamed)
 		}
 		if m.Mode == Private && m.Constraints != atHome {
-			faults = append(faults, schema.Fault{Pointer: "/constraints", Code: "private_constraints", Message: "must be local only, without memory and web, ephemeral and not overridable"})
+			faults.Add("/constraints", "private_constraints", "must be local only, without memory and web, ephemeral and not overridable")
 		}
 		return faults
 	}),
-	"hux.mode.put.v1": schema.RuleOf(func(p *Put) []schema.Fault {
-		if p.Route != nil && NamesVendor(*p.Route) {
-			return []schema.Fault{vendorFault("/route")}
-		}
-		return nil
+	"hux.mode.put.v1": schema.RuleOf(func(p *Put) schema.Faults {
+		var faults schema.Faults
+		faults.AddIf(p.Route != nil && NamesVendor(*p.Route), "/route", string(hux.VendorName), vendorNamed)
+		return faults
 	}),
 }
 
-func vendorFault(at string) schema.Fault {
-	return schema.Fault{Pointer: at, Code: string(hux.VendorName), Message: "has the name of a vendor or of a model in it"}
-}
+const vendorNamed = "has the name of a vendor or of a model in it"
 
 // Resolve is the route that a conversation takes in a mode: the pinned one, or
 // the mode's own where pin is nil. The error is an *hux.Error: vendor_name,

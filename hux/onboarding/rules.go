@@ -11,13 +11,13 @@ import (
 // Rules are what the schemas can't say of one record.
 var Rules = map[string]schema.Rule{SuggestionSchema: schema.RuleOf(faultsOfSuggestion)}
 
-func faultsOfSuggestion(s *Suggestion) (list []schema.Fault) {
+func faultsOfSuggestion(s *Suggestion) (faults schema.Faults) {
 	for _, c := range s.Contexts {
 		if !slices.Contains(Contexts, c) {
-			list = append(list, schema.Fault{Pointer: "/contexts", Code: string(hux.UnknownContext), Message: "has a moment that nobody reports"})
+			faults.Add("/contexts", string(hux.UnknownContext), "has a moment that nobody reports")
 		}
 	}
-	return list
+	return faults
 }
 
 // Moment is what a surface says of where a person is, and what the router

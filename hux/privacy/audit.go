@@ -78,12 +78,12 @@ const (
 
 // Verify holds a whole chain of audits, as JSON, from the first one on, against
 // its head. Pointers are into the list.
-func Verify(chain []json.RawMessage, head Head) []schema.Fault {
-	faults := []schema.Fault{}
+func Verify(chain []json.RawMessage, head Head) schema.Faults {
+	faults := schema.Faults{}
 	var before Audit
 	for i, text := range chain {
 		fault := func(member, code, message string) {
-			faults = append(faults, schema.Fault{Pointer: "/" + strconv.Itoa(i) + member, Code: code, Message: message})
+			faults.Add("/"+strconv.Itoa(i)+member, code, message)
 		}
 		var a Audit
 		hash, err := Hash(text)
@@ -110,7 +110,7 @@ func Verify(chain []json.RawMessage, head Head) []schema.Fault {
 		before = a
 	}
 	if head != (Head{before.Seq, before.Hash}) {
-		faults = append(faults, schema.Fault{Pointer: "", Code: wrongHead, Message: "does not end where it should"})
+		faults.Add("", wrongHead, "does not end where it should")
 	}
 	return faults
 }

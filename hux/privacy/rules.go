@@ -27,46 +27,41 @@ const (
 	timeOrder      = "time_order"
 )
 
-func faultsOfPolicy(p *Policy) (list []schema.Fault) {
-	add := func(pointer, code, message string) {
-		list = append(list, schema.Fault{Pointer: pointer, Code: code, Message: message})
-	}
+func faultsOfPolicy(p *Policy) (faults schema.Faults) {
 	seen := map[string]bool{}
 	for i, t := range p.Topics {
 		at := "/topics/" + strconv.Itoa(i)
 		if seen[t.Topic] {
-			add(at+"/topic", topicTwice, "stands before")
+			faults.Add(at+"/topic", topicTwice, "stands before")
 		}
 		seen[t.Topic] = true
 		if slices.Contains(hux.ForbiddenTopics, t.Topic) && t.Class != NeverWrite {
-			add(at+"/class", string(hux.MemoryTopicForbidden), "must be never_write for this topic")
+			faults.Add(at+"/class", string(hux.MemoryTopicForbidden), "must be never_write for this topic")
 		}
 		if t.NoticeID != nil && !slices.ContainsFunc(p.Notices, func(w Words) bool { return w.ID == *t.NoticeID }) {
-			add(at+"/notice_id", noticeMissing, "is none of the notices")
+			faults.Add(at+"/notice_id", noticeMissing, "is none of the notices")
 		}
 	}
 	for _, topic := range hux.ForbiddenTopics {
 		if !seen[topic] {
-			add("/topics", topicMissing, "must name each topic that is never written")
+			faults.Add("/topics", topicMissing, "must name each topic that is never written")
 			break
 		}
 	}
 	rules := map[[2]string]bool{}
 	for i, r := range p.Retention {
 		if name := [2]string{r.Store, r.Rule}; rules[name] {
-			add("/retention/"+strconv.Itoa(i)+"/rule", ruleTwice, "stands before, for this store")
+			faults.Add("/retention/"+strconv.Itoa(i)+"/rule", ruleTwice, "stands before, for this store")
 		} else {
 			rules[name] = true
 		}
 	}
-	return list
+	return faults
 }
 
-func faultsOfNotice(n *Notice) []schema.Fault {
-	if n.Chosen == nil || slices.Contains(n.ControlsOffered, *n.Chosen) {
-		return nil
-	}
-	return []schema.Fault{{Pointer: "/chosen", Code: string(hux.ChoiceNotAllowed), Message: "was not offered"}}
+func faultsOfNotice(n *Notice) (faults schema.Faults) {
+	faults.AddIf(n.Chosen != nil && !slices.Contains(n.ControlsOffered, *n.Chosen), "/chosen", string(hux.ChoiceNotAllowed), "was not offered")
+	return faults
 }
 
 // State is the state of a notice by its record.
@@ -94,7 +89,7 @@ func (n Notice) Resolve(chosen string, at hux.Time, effect string) (Notice, erro
 	return n, nil
 }
 
-func faultsOfAudit(record []byte) (list []schema.Fault, err error) {
+func faultsOfAudit(record []byte) (faults schema.Faults, err error) {
 	var a Audit
 	if err := json.Unmarshal(record, &a); err != nil {
 		return nil, err
@@ -103,38 +98,35 @@ func faultsOfAudit(record []byte) (list []schema.Fault, err error) {
 	if err != nil {
 		return nil, err
 	}
-	add := func(pointer, code, message string) {
-		list = append(list, schema.Fault{Pointer: pointer, Code: code, Message: message})
-	}
 	if a.Hash != hash {
-		add("/hash", wrongHash, "is not that of the record")
+		faults.Add("/hash", wrongHash, "is not that of the record")
 	}
 	if (a.Seq == 1) != (a.PrevHash == nil) {
-		add("/prev_hash", wrongPrev, "must be null for the first audit, and for no other")
+		faults.Add("/prev_hash", wrongPrev, "must be null for the first audit, and for no other")
 	}
 	if !a.Period.From.Before(a.Period.To.Time) {
-		add("/period/to", timeOrder, "is not after from")
+		faults.Add("/period/to", timeOrder, "is not after from")
 	}
 	if a.FinishedAt.Before(a.StartedAt.Time) {
-		add("/finished_at", timeOrder, "is before started_at")
+		faults.Add("/finished_at", timeOrder, "is before started_at")
 	}
 	rules := map[[2]string]bool{}
 	for i, r := range a.Rules {
 		at := "/rules/" + strconv.Itoa(i)
 		if r.OverdueFound > r.Checked {
-			add(at+"/overdue_found", countsMismatch, "is more than was checked")
+			faults.Add(at+"/overdue_found", countsMismatch, "is more than was checked")
 		}
 		if r.Removed+r.Remaining != r.OverdueFound {
-			add(at+"/remaining", countsMismatch, "is not what was found and not removed")
+			faults.Add(at+"/remaining", countsMismatch, "is not what was found and not removed")
 		}
 		if name := [2]string{r.Store, r.Rule}; rules[name] {
-			add(at+"/rule", ruleTwice, "stands before, for this store")
+			faults.Add(at+"/rule", ruleTwice, "stands before, for this store")
 		} else {
 			rules[name] = true
 		}
 	}
 	if a.Result != Result(a.Rules) {
-		add("/result", resultMismatch, "is not what the rules say")
+		faults.Add("/result", resultMismatch, "is not what the rules say")
 	}
-	return list, nil
+	return faults, nil
 }

@@ -17,22 +17,19 @@ var Rules = map[string]schema.Rule{
 
 // faultsOfLineage holds each node against the one before it, from the root
 // down to the children.
-func faultsOfLineage(l *Lineage) (faults []schema.Fault) {
-	fault := func(pointer string, code hux.Code, message string) {
-		faults = append(faults, schema.Fault{Pointer: pointer, Code: string(code), Message: message})
-	}
+func faultsOfLineage(l *Lineage) (faults schema.Faults) {
 	seen := map[string]bool{}
 	follows := func(pointer string, n Node, parent *Node) {
 		if seen[n.ID] {
-			fault(pointer+"/id", hux.LineageCycle, "stands in the lineage twice")
+			faults.Add(pointer+"/id", string(hux.LineageCycle), "stands in the lineage twice")
 		}
 		seen[n.ID] = true
 		if parent == nil {
 			if n.ParentID != nil || n.ForkSeq != nil || n.Depth != 0 {
-				fault(pointer, "lineage_broken", "must be a root, which comes from nowhere")
+				faults.Add(pointer, "lineage_broken", "must be a root, which comes from nowhere")
 			}
 		} else if n.ParentID == nil || *n.ParentID != parent.ID || n.ForkSeq == nil || n.Depth != parent.Depth+1 {
-			fault(pointer, "lineage_broken", "must come from the conversation before it")
+			faults.Add(pointer, "lineage_broken", "must come from the conversation before it")
 		}
 	}
 	var before *Node
@@ -45,7 +42,7 @@ func faultsOfLineage(l *Lineage) (faults []schema.Fault) {
 		follows(fmt.Sprintf("/children/%d", i), n, &l.Self)
 	}
 	if first := slices.Concat(l.Ancestors, []Node{l.Self})[0]; first.ID != l.Root.ID || l.Root.Depth != 0 {
-		fault("/root", "lineage_broken", "must be where the lineage begins")
+		faults.Add("/root", "lineage_broken", "must be where the lineage begins")
 	}
 	return faults
 }
@@ -53,22 +50,20 @@ func faultsOfLineage(l *Lineage) (faults []schema.Fault) {
 // prefixes are those of the ids of what may be found.
 var prefixes = map[string]string{"project": "prj", "conversation": "cnv", "artifact": "art"}
 
-func faultsOfSearch(s *Search) (faults []schema.Fault) {
-	fault := func(pointer, message string) {
-		faults = append(faults, schema.Fault{Pointer: pointer, Code: "search_mismatch", Message: message})
-	}
+func faultsOfSearch(s *Search) (faults schema.Faults) {
+	const mismatch = "search_mismatch"
 	for i, hit := range s.Items {
 		if !hux.ValidID(prefixes[hit.Type], hit.ID) {
-			fault(fmt.Sprintf("/items/%d/id", i), "must be an id of the item's type")
+			faults.Add(fmt.Sprintf("/items/%d/id", i), mismatch, "must be an id of the item's type")
 		}
 		of, _, qualified := strings.Cut(hit.Field, ".")
 		if !slices.Contains(s.Indexed, hit.Field) || qualified && of != hit.Type {
-			fault(fmt.Sprintf("/items/%d/field", i), "must be an indexed field of the item's type")
+			faults.Add(fmt.Sprintf("/items/%d/field", i), mismatch, "must be an indexed field of the item's type")
 		}
 	}
 	for i, field := range s.NotIndexed {
 		if slices.Contains(s.Indexed, field) {
-			fault(fmt.Sprintf("/not_indexed/%d", i), "must not be indexed as well")
+			faults.Add(fmt.Sprintf("/not_indexed/%d", i), mismatch, "must not be indexed as well")
 		}
 	}
 	return faults

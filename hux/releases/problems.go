@@ -51,20 +51,20 @@ var proof = map[string]string{
 // is to bring it into: nothing if it may be said to be in it (contracts 3,
 // hux.release.v1). Pointers are into the transition. What is not of that state
 // in the transition does not count.
-func Problems(r *Release, t *Transition, now time.Time) []schema.Fault {
-	e := examiner{release: r, transition: t, faults: []schema.Fault{}}
+func Problems(r *Release, t *Transition, now time.Time) schema.Faults {
+	e := examiner{Faults: schema.Faults{}, release: r, transition: t}
 	if States.Check(r.State, t.To) != nil {
-		e.fault("/to", ProblemTransition, "does not follow from the state that it is in")
-		return e.faults
+		e.Add("/to", ProblemTransition, "does not follow from the state that it is in")
+		return e.Faults
 	}
 	if _, ok := r.Steps[r.State]; !ok {
-		e.fault("/to", ProblemStepMissing, "follows a step that is not recorded")
+		e.Add("/to", ProblemStepMissing, "follows a step that is not recorded")
 	}
 	if t.ObservedAt.After(now.Add(MaxSkew)) {
-		e.fault("/observed_at", ProblemFuture, "has not come yet")
+		e.Add("/observed_at", ProblemFuture, "has not come yet")
 	}
 	if len(e.evidence(proof[t.To])) == 0 {
-		e.fault("/evidence", ProblemEvidence, "has nothing of the kind "+proof[t.To])
+		e.Add("/evidence", ProblemEvidence, "has nothing of the kind "+proof[t.To])
 	}
 	switch t.To {
 	case Merged:
@@ -85,18 +85,14 @@ func Problems(r *Release, t *Transition, now time.Time) []schema.Fault {
 	case RolledBack:
 		e.rolledBack()
 	}
-	return e.faults
+	return e.Faults
 }
 
 // examiner gathers the problems of one transition.
 type examiner struct {
+	schema.Faults
 	release    *Release
 	transition *Transition
-	faults     []schema.Fault
-}
-
-func (e *examiner) fault(pointer, code, message string) {
-	e.faults = append(e.faults, schema.Fault{Pointer: pointer, Code: code, Message: message})
 }
 
 // evidence gives the references of a kind.
@@ -113,10 +109,10 @@ func (e *examiner) evidence(kind string) (list []hux.EvidenceRef) {
 // before, and no later than the transition says.
 func (e *examiner) after(pointer string, at hux.Time) {
 	if before := e.release.Steps[e.release.State].ObservedAt; !at.After(before.Time) {
-		e.fault(pointer, ProblemBefore, "is not after the step before was seen")
+		e.Add(pointer, ProblemBefore, "is not after the step before was seen")
 	}
 	if at.After(e.transition.ObservedAt.Time) {
-		e.fault(pointer, ProblemFuture, "is after the transition was seen")
+		e.Add(pointer, ProblemFuture, "is after the transition was seen")
 	}
 }
 
@@ -124,7 +120,7 @@ func (e *examiner) after(pointer string, at hux.Time) {
 func (e *examiner) image() bool {
 	i := e.release.Image
 	if i == nil || !digest.MatchString(i.IndexDigest) {
-		e.fault("/to", ProblemImage, "needs an image, and the release has none")
+		e.Add("/to", ProblemImage, "needs an image, and the release has none")
 		return false
 	}
 	return true
@@ -133,7 +129,7 @@ func (e *examiner) image() bool {
 func (e *examiner) merged() {
 	c := e.transition.MergeCommit
 	if c == nil || !commit.MatchString(*c) {
-		e.fault("/merge_commit", ProblemCommit, "must be a commit of 40 hex digits")
+		e.Add("/merge_commit", ProblemCommit, "must be a commit of 40 hex digits")
 		return
 	}
 	e.ofCommit(*c)
@@ -143,7 +139,7 @@ func (e *examiner) merged() {
 func (e *examiner) ofCommit(c string) {
 	for _, ref := range e.evidence("commit") {
 		if ref.ID != c {
-			e.fault("/evidence", ProblemCommitMismatch, "names another commit")
+			e.Add("/evidence", ProblemCommitMismatch, "names another commit")
 		}
 	}
 }
@@ -152,15 +148,15 @@ func (e *examiner) built() {
 	c := e.release.Change.MergeCommit
 	switch {
 	case c == nil || !commit.MatchString(*c):
-		e.fault("/to", ProblemCommit, "needs a merge commit, and the release has none")
+		e.Add("/to", ProblemCommit, "needs a merge commit, and the release has none")
 	case len(e.evidence("commit")) == 0:
-		e.fault("/evidence", ProblemEvidence, "does not name the commit that was built")
+		e.Add("/evidence", ProblemEvidence, "does not name the commit that was built")
 	default:
 		e.ofCommit(*c)
 	}
 	i := e.transition.Image
 	if i == nil || !digest.MatchString(i.IndexDigest) {
-		e.fault("/image", ProblemImage, "must have the digest that was built")
+		e.Add("/image", ProblemImage, "must have the digest that was built")
 		return
 	}
 	e.ofDigest("ci_build", i.IndexDigest)
@@ -170,7 +166,7 @@ func (e *examiner) built() {
 func (e *examiner) ofDigest(kind, want string) {
 	for _, ref := range e.evidence(kind) {
 		if ref.Hash == nil || *ref.Hash != want {
-			e.fault("/evidence", ProblemDigest, "has another digest than the image, or none")
+			e.Add("/evidence", ProblemDigest, "has another digest than the image, or none")
 		}
 	}
 }
@@ -185,21 +181,21 @@ func (e *examiner) deployed() {
 	e.after("/observed_at", e.transition.ObservedAt)
 	f := e.transition.Flux
 	if f == nil {
-		e.fault("/flux", ProblemFlux, "must say what was applied")
+		e.Add("/flux", ProblemFlux, "must say what was applied")
 		return
 	}
 	e.after("/flux/observed_at", f.ObservedAt)
 	if !f.Ready {
-		e.fault("/flux/ready", ProblemFluxNotReady, "must be true")
+		e.Add("/flux/ready", ProblemFluxNotReady, "must be true")
 	}
 	if f.LastAttemptedRevision != "" && f.LastAttemptedRevision != f.LastAppliedRevision {
-		e.fault("/flux/last_attempted_revision", ProblemRevision, "is not applied yet")
+		e.Add("/flux/last_attempted_revision", ProblemRevision, "is not applied yet")
 	}
 	has := func(what *string, shape *regexp.Regexp) bool {
 		return what != nil && shape.MatchString(*what) && strings.Contains(f.LastAppliedRevision, *what)
 	}
 	if e.image() && !has(e.release.Change.MergeCommit, commit) && !has(&e.release.Image.IndexDigest, digest) {
-		e.fault("/flux/last_applied_revision", ProblemRevision, "has neither the commit nor the digest in it")
+		e.Add("/flux/last_applied_revision", ProblemRevision, "has neither the commit nor the digest in it")
 	}
 }
 
@@ -211,11 +207,11 @@ func (e *examiner) pods(digests []string) {
 		ready = ready || p.Ready
 		e.after(at+"/observed_at", p.ObservedAt)
 		if p.ImageDigest == nil && p.Ready || p.ImageDigest != nil && !slices.Contains(digests, *p.ImageDigest) {
-			e.fault(at+"/image_digest", ProblemOtherDigest, "is none of the digests that it should run")
+			e.Add(at+"/image_digest", ProblemOtherDigest, "is none of the digests that it should run")
 		}
 	}
 	if !ready {
-		e.fault("/pods", ProblemPods, "must have one that is ready")
+		e.Add("/pods", ProblemPods, "must have one that is ready")
 	}
 }
 
@@ -229,9 +225,9 @@ func (e *examiner) liveVerified() {
 	}
 	switch {
 	case last == nil:
-		e.fault("/to", ProblemProbe, "needs a probe, and the release has none")
+		e.Add("/to", ProblemProbe, "needs a probe, and the release has none")
 	case last.Result != Passed:
-		e.fault("/to", ProblemProbeNotPassed, "needs the last probe to have passed")
+		e.Add("/to", ProblemProbeNotPassed, "needs the last probe to have passed")
 	default:
 		e.after("/to", last.At)
 	}
@@ -245,13 +241,13 @@ func (e *examiner) rolledBack() {
 		back = &BackTo{}
 	}
 	if strings.TrimSpace(back.Reason) == "" {
-		e.fault("/rollback/reason", ProblemReason, "must say why")
+		e.Add("/rollback/reason", ProblemReason, "must say why")
 	}
 	switch {
 	case !digest.MatchString(back.ToDigest):
-		e.fault("/rollback/to_digest", ProblemToDigest, "must be the digest that runs instead")
+		e.Add("/rollback/to_digest", ProblemToDigest, "must be the digest that runs instead")
 	case has && (back.ToDigest == e.release.Image.IndexDigest || slices.Contains(e.release.Image.PlatformDigests, back.ToDigest)):
-		e.fault("/rollback/to_digest", ProblemBackToItself, "is the release's own")
+		e.Add("/rollback/to_digest", ProblemBackToItself, "is the release's own")
 	default:
 		e.pods([]string{back.ToDigest})
 	}

@@ -51,22 +51,19 @@ const (
 	stepUnreached = "step_unreached"
 )
 
-func faultsOfRelease(r *Release) (list []schema.Fault) {
-	add := func(pointer, code, message string) {
-		list = append(list, schema.Fault{Pointer: pointer, Code: code, Message: message})
-	}
+func faultsOfRelease(r *Release) (faults schema.Faults) {
 	current := CurrentCheck(r.Checks)
 	if (current == nil) != (r.CurrentCheck == nil) || current != nil && *current != *r.CurrentCheck {
-		add("/current_check", checkMismatch, "is not the result of the last check")
+		faults.Add("/current_check", checkMismatch, "is not the result of the last check")
 	}
 	if r.ClaimAllowed != ClaimAllowed(r.State, current) {
-		add("/claim_allowed", claimMismatch, "is not what state and checks allow")
+		faults.Add("/claim_allowed", claimMismatch, "is not what state and checks allow")
 	}
 	reached := r.State
 	if r.State == RolledBack && r.Rollback != nil {
 		reached = r.Rollback.FromState
 		if States.Check(reached, RolledBack) != nil {
-			add("/rollback/from_state", ProblemTransition, "is none from which it can be taken back")
+			faults.Add("/rollback/from_state", ProblemTransition, "is none from which it can be taken back")
 		}
 	}
 	last := slices.Index(line, reached)
@@ -74,9 +71,9 @@ func faultsOfRelease(r *Release) (list []schema.Fault) {
 		_, has := r.Steps[state]
 		switch {
 		case i <= last && !has:
-			add("/steps", ProblemStepMissing, "lacks a step that it must have taken")
+			faults.Add("/steps", ProblemStepMissing, "lacks a step that it must have taken")
 		case i > last && has:
-			add("/steps", stepUnreached, "has a step that it has not taken yet")
+			faults.Add("/steps", stepUnreached, "has a step that it has not taken yet")
 		}
 	}
 	if _, has := r.Steps[RolledBack]; has != (r.State == RolledBack) {
@@ -84,7 +81,7 @@ func faultsOfRelease(r *Release) (list []schema.Fault) {
 		if has {
 			code = stepUnreached
 		}
-		add("/steps", code, "must have the step back exactly if it was taken back")
+		faults.Add("/steps", code, "must have the step back exactly if it was taken back")
 	}
-	return list
+	return faults
 }

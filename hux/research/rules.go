@@ -16,15 +16,15 @@ const MaxCitations = 100
 
 // Rules are what the schemas can't say of one record or one body.
 var Rules = map[string]schema.Rule{
-	SourceSchema:                      schema.RuleOf(func(s *Source) []schema.Fault { return faultsOfLocator(s.Kind, s.Locator) }),
-	"hux.source.create.v1":            schema.RuleOf(func(s *SourceCreate) []schema.Fault { return faultsOfLocator(s.Kind, s.Locator) }),
+	SourceSchema:                      schema.RuleOf(func(s *Source) schema.Faults { return faultsOfLocator(s.Kind, s.Locator) }),
+	"hux.source.create.v1":            schema.RuleOf(func(s *SourceCreate) schema.Faults { return faultsOfLocator(s.Kind, s.Locator) }),
 	PassageSchema:                     schema.RuleOf(faultsOfPassage),
-	"hux.passage.create.v1":           schema.RuleOf(func(p *PassageCreate) []schema.Fault { return faultsOfSelector(p.Selector) }),
+	"hux.passage.create.v1":           schema.RuleOf(func(p *PassageCreate) schema.Faults { return faultsOfSelector(p.Selector) }),
 	CitationSchema:                    schema.RuleOf(faultsOfCitation),
 	"hux.citation.create.v1":          schema.RuleOf(faultsOfCitations),
-	NotebookSchema:                    schema.RuleOf(func(n *Notebook) []schema.Fault { return faultsOfNotes(n.Notes) }),
-	"hux.research_notebook.create.v1": schema.RuleOf(func(n *NotebookCreate) []schema.Fault { return faultsOfNotes(n.Notes) }),
-	"hux.research_notebook.patch.v1":  schema.RuleOf(func(n *NotebookPatch) []schema.Fault { return faultsOfNotes(n.Notes) }),
+	NotebookSchema:                    schema.RuleOf(func(n *Notebook) schema.Faults { return faultsOfNotes(n.Notes) }),
+	"hux.research_notebook.create.v1": schema.RuleOf(func(n *NotebookCreate) schema.Faults { return faultsOfNotes(n.Notes) }),
+	"hux.research_notebook.patch.v1":  schema.RuleOf(func(n *NotebookPatch) schema.Faults { return faultsOfNotes(n.Notes) }),
 }
 
 // The rules' names, where no error code of the contract says the same.
@@ -42,28 +42,27 @@ const (
 // faultsOfLocator says what a source may not be at. A page's URL is public as
 // far as its host's name can tell: what the name leads to is for whoever reads
 // the page to check.
-func faultsOfLocator(kind, locator string) []schema.Fault {
-	fault := func(code, message string) []schema.Fault {
-		return []schema.Fault{{Pointer: "/locator", Code: code, Message: message}}
-	}
-	switch {
-	case kind == "artifact" && !hux.ValidID("art", locator):
-		return fault(locatorInvalid, "must begin with art_, and be an id")
-	case kind != "web" && !hux.ValidForeignID(locator):
-		return fault(locatorInvalid, "must be an id")
-	case kind != "web":
-		return nil
+func faultsOfLocator(kind, locator string) (faults schema.Faults) {
+	const at = "/locator"
+	switch kind {
+	case "web":
+	case "artifact":
+		faults.AddIf(!hux.ValidID("art", locator), at, locatorInvalid, "must begin with art_, and be an id")
+		return faults
+	default:
+		faults.AddIf(!hux.ValidForeignID(locator), at, locatorInvalid, "must be an id")
+		return faults
 	}
 	u, err := url.Parse(locator)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Opaque != "":
-		return fault(locatorInvalid, "must be an http or https URL")
+		faults.Add(at, locatorInvalid, "must be an http or https URL")
 	case u.User != nil:
-		return fault(locatorCredentials, "must not have a name or password")
+		faults.Add(at, locatorCredentials, "must not have a name or password")
 	case !publicHost(u.Hostname()):
-		return fault(locatorNotPublic, "must be on a public host")
+		faults.Add(at, locatorNotPublic, "must be on a public host")
 	}
-	return nil
+	return faults
 }
 
 // publicHost refuses what names or is an address of the router's own machine
@@ -82,71 +81,67 @@ func publicHost(host string) bool {
 	return last != "" && last != "localhost" && last != "local" && last != "internal"
 }
 
-func faultsOfSelector(s Selector) (list []schema.Fault) {
+func faultsOfSelector(s Selector) (faults schema.Faults) {
 	if s.Position != nil {
-		list = append(list, faultsOfSpan("/selector/position", *s.Position)...)
+		faults = append(faults, faultsOfSpan("/selector/position", *s.Position)...)
 	}
 	if s.Time != nil && s.Time.EndMS < s.Time.StartMS {
-		list = append(list, schema.Fault{Pointer: "/selector/time", Code: spanOrder, Message: "ends before it starts"})
+		faults.Add("/selector/time", spanOrder, "ends before it starts")
 	}
-	return list
+	return faults
 }
 
-func faultsOfSpan(pointer string, s Span) []schema.Fault {
-	if s.Start < s.End {
-		return nil
-	}
-	return []schema.Fault{{Pointer: pointer, Code: spanOrder, Message: "ends before it starts, or holds nothing"}}
+func faultsOfSpan(pointer string, s Span) (faults schema.Faults) {
+	faults.AddIf(s.Start >= s.End, pointer, spanOrder, "ends before it starts, or holds nothing")
+	return faults
 }
 
-func faultsOfPassage(p *Passage) []schema.Fault {
-	list := faultsOfSelector(p.Selector)
+func faultsOfPassage(p *Passage) schema.Faults {
+	faults := faultsOfSelector(p.Selector)
 	if p.Text != p.Selector.Quote.Exact {
-		list = append(list, schema.Fault{Pointer: "/text", Code: textNotQuote, Message: "is not what the quote says"})
+		faults.Add("/text", textNotQuote, "is not what the quote says")
 	}
 	if at := p.Selector.Position; at != nil && p.Match == Exact && p.Text != "" && at.End-at.Start != utf8.RuneCountInString(p.Text) {
-		list = append(list, schema.Fault{Pointer: "/selector/position", Code: positionLength, Message: "is not as long as the quote"})
+		faults.Add("/selector/position", positionLength, "is not as long as the quote")
 	}
-	return list
+	return faults
 }
 
-func faultsOfCitation(c *Citation) (list []schema.Fault) {
+func faultsOfCitation(c *Citation) (faults schema.Faults) {
 	if c.ClaimSpan != nil {
-		list = faultsOfSpan("/claim_span", *c.ClaimSpan)
+		faults = faultsOfSpan("/claim_span", *c.ClaimSpan)
 	}
 	if c.SourceNumber > c.Ordinal {
-		list = append(list, schema.Fault{Pointer: "/source_number", Code: sourceNumberHigh, Message: "is more than there are marks so far"})
+		faults.Add("/source_number", sourceNumberHigh, "is more than there are marks so far")
 	}
-	return list
+	return faults
 }
 
 // faultsOfCitations holds a list by itself: where it begins is for
 // FaultsOfOrdinals to say, which knows what the message has.
-func faultsOfCitations(c *CitationCreate) []schema.Fault {
+func faultsOfCitations(c *CitationCreate) schema.Faults {
 	if len(c.Citations) == 0 {
 		return nil
 	}
-	list := FaultsOfOrdinals(c.Citations[0].Ordinal-1, c.Citations)
+	faults := FaultsOfOrdinals(c.Citations[0].Ordinal-1, c.Citations)
 	for i, m := range c.Citations {
 		if m.ClaimSpan != nil {
-			list = append(list, faultsOfSpan("/citations/"+strconv.Itoa(i)+"/claim_span", *m.ClaimSpan)...)
+			faults = append(faults, faultsOfSpan("/citations/"+strconv.Itoa(i)+"/claim_span", *m.ClaimSpan)...)
 		}
 	}
-	return list
+	return faults
 }
 
 // FaultsOfOrdinals says which of the marks that are to be added to a message
 // with that many citations do not go on with the next ordinal (contracts 3):
 // ordinals_not_contiguous.
-func FaultsOfOrdinals(have int, marks []Mark) (list []schema.Fault) {
+func FaultsOfOrdinals(have int, marks []Mark) (faults schema.Faults) {
 	for i, m := range marks {
 		if m.Ordinal != have+1+i {
-			list = append(list, schema.Fault{
-				Pointer: "/citations/" + strconv.Itoa(i) + "/ordinal", Code: string(hux.OrdinalsNotContiguous), Message: "does not follow the one before",
-			})
+			faults.Add("/citations/"+strconv.Itoa(i)+"/ordinal", string(hux.OrdinalsNotContiguous), "does not follow the one before")
 		}
 	}
-	return list
+	return faults
 }
 
 // SourceNumbers numbers the sources of a message's citations, given in the
@@ -178,13 +173,13 @@ func PassageState(p *Passage, s *Source) string {
 	return Valid
 }
 
-func faultsOfNotes(notes []Note) (list []schema.Fault) {
+func faultsOfNotes(notes []Note) (faults schema.Faults) {
 	seen := map[string]bool{}
 	for i, n := range notes {
 		if seen[n.ID] {
-			list = append(list, schema.Fault{Pointer: "/notes/" + strconv.Itoa(i) + "/id", Code: noteTwice, Message: "is another note's"})
+			faults.Add("/notes/"+strconv.Itoa(i)+"/id", noteTwice, "is another note's")
 		}
 		seen[n.ID] = true
 	}
-	return list
+	return faults
 }

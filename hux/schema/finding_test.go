@@ -63,9 +63,9 @@ func TestInspectNamesTheLine(t *testing.T) {
 func TestInspectAsksTheRuleLast(t *testing.T) {
 	set := load(t)
 	asked := ""
-	rule := func(record []byte) ([]schema.Fault, error) {
+	rule := func(record []byte) (schema.Faults, error) {
 		asked = string(record)
-		return []schema.Fault{{Pointer: "/summary", Code: "too_short", Message: "is too short"}}, nil
+		return schema.Faults{{Pointer: "/summary", Code: "too_short", Message: "is too short"}}, nil
 	}
 	rules := map[string]schema.Rule{"hux.event.create.v1": rule}
 	body := "{\"kind\":\"run.started\",\n\"summary\":\"s\",\"colour\":1}"
@@ -81,7 +81,7 @@ func TestInspectAsksTheRuleLast(t *testing.T) {
 		t.Errorf("%v, %v, asked about %q", found, err, asked)
 	}
 	broken := errors.New("broken")
-	rules["hux.event.create.v1"] = func([]byte) ([]schema.Fault, error) { return nil, broken }
+	rules["hux.event.create.v1"] = func([]byte) (schema.Faults, error) { return nil, broken }
 	if _, _, err = set.Inspect("hux.event.create.v1", []byte(body), rules); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}

@@ -4,7 +4,10 @@
 // of storage.
 package hux
 
-import "regexp"
+import (
+	"regexp"
+	"strconv"
+)
 
 // ContractVersion is the version of the HUX contract that /hux/v1 speaks.
 const ContractVersion = "1.1.0"
@@ -63,3 +66,11 @@ const (
 	SurfaceTelegram Surface = "telegram"
 	SurfaceVoice    Surface = "voice"
 )
+
+// Count is a number of things in words: 1 record, 2 records.
+func Count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return strconv.Itoa(n) + " " + thing
+}

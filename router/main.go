@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/router/config"
 )
@@ -123,7 +124,7 @@ func loadConfig(args []string, help string, stdout, stderr io.Writer, only ...st
 		fmt.Fprintln(stderr, "error:", p)
 	}
 	if len(problems) > 0 {
-		fmt.Fprintf(stderr, "%s; docs/configuration.md lists all settings\n", plural(len(problems), "problem"))
+		fmt.Fprintf(stderr, "%s; docs/configuration.md lists all settings\n", hux.Count(len(problems), "problem"))
 		return nil, nil, errSaid
 	}
 	return c, warnings, nil

@@ -193,7 +193,7 @@ func (q *question) releaseProblems(words []string) error {
 		return err
 	}
 	problems := releases.Problems(&release, &transition, now)
-	lines := []string{plural(len(problems), "problem")}
+	lines := []string{hux.Count(len(problems), "problem")}
 	for _, p := range problems {
 		lines = append(lines, fmt.Sprintf("%s: %s: %s", p.Pointer, p.Code, p.Message))
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	contract "bstein.dev/hux"
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/hux/schema"
 )
@@ -61,7 +62,7 @@ func validate(_ context.Context, args []string, stdout, stderr io.Writer) error 
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
-	v := validation{schemas: schemas, rules: cards.Rules(), as: *as, Faults: []finding{}, Ignored: []ignoredMembers{}}
+	v := validation{schemas: schemas, rules: cards.Rules(), as: *as, Faults: []located{}, Ignored: []ignoredMembers{}}
 	unread := false
 	for _, file := range files {
 		if err := v.file(file); err != nil {
@@ -93,11 +94,12 @@ type validation struct {
 
 	Records int              `json:"records"`
 	Faulty  int              `json:"faulty"`
-	Faults  []finding        `json:"faults"`
+	Faults  []located        `json:"faults"`
 	Ignored []ignoredMembers `json:"ignored"`
 }
 
-type finding struct {
+// located is a finding and the file that it is in.
+type located struct {
 	File string `json:"file"`
 	schema.Finding
 }
@@ -130,7 +132,7 @@ func (v *validation) file(name string) error {
 			}
 			for _, f := range found {
 				f.Line += line - 1
-				v.Faults = append(v.Faults, finding{name, f})
+				v.Faults = append(v.Faults, located{name, f})
 			}
 			if len(ignored) > 0 {
 				v.Ignored = append(v.Ignored, ignoredMembers{name, line, ignored})
@@ -167,12 +169,5 @@ func (v *validation) print(w io.Writer) {
 	for _, f := range v.Faults {
 		fmt.Fprintf(w, "%s:%d: %s: %s: %s\n", inert(f.File), f.Line, dash(f.Pointer), f.Code, f.Message)
 	}
-	fmt.Fprintf(w, "%s, %d faulty\n", plural(v.Records, "record"), v.Faulty)
-}
-
-func plural(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
+	fmt.Fprintf(w, "%s, %d faulty\n", hux.Count(v.Records, "record"), v.Faulty)
 }

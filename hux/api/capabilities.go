@@ -86,7 +86,7 @@ func NewCapabilities(flags hux.Flags, served map[string]bool, actor hux.Actor, b
 }
 
 // MaxBody bounds a JSON body, in bytes (contracts 2.7).
-const MaxBody = 64 << 10
+const MaxBody = schema.MaxBody
 
 // Gate answers for a route of /hux/v1 that any of some flags serves: 404
 // not_found while the foundation is off, 404 feature_disabled while all are.

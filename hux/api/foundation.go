@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -61,10 +60,8 @@ func (f Foundation) Routes(cards []Route) ([]Route, error) {
 		},
 	}, cards...)
 	served = Served(routes)
+	manifest = f.manifest(routes)
 	var err error
-	if manifest, err = f.manifest(routes); err != nil {
-		return nil, err
-	}
 	openAPI, err = OpenAPI(routes, f.Schemas)
 	return routes, err
 }
@@ -119,7 +116,7 @@ type ManifestMode struct {
 	InSwitchyard bool   `json:"in_switchyard"`
 }
 
-func (f Foundation) manifest(routes []Route) (Manifest, error) {
+func (f Foundation) manifest(routes []Route) Manifest {
 	m := Manifest{
 		Schema: "hux.manifest.v1", ContractVersion: hux.ContractVersion, GeneratedAt: hux.Now(),
 		Records: []ManifestRecord{}, Routes: []ManifestRoute{}, ModesCatalog: append([]ManifestMode{}, f.Modes...),
@@ -130,11 +127,7 @@ func (f Foundation) manifest(routes []Route) (Manifest, error) {
 			continue // no record of its own
 		}
 		sum := sha256.Sum256(f.Schemas.File(name))
-		mutable, err := hasRevisions(f.Schemas, name)
-		if err != nil {
-			return m, err
-		}
-		m.Records = append(m.Records, ManifestRecord{name, hex.EncodeToString(sum[:]), mutable})
+		m.Records = append(m.Records, ManifestRecord{name, hex.EncodeToString(sum[:]), f.Schemas.Mutable(name)})
 	}
 	for _, rt := range routes {
 		for _, flag := range rt.Flags {
@@ -145,16 +138,5 @@ func (f Foundation) manifest(routes []Route) (Manifest, error) {
 			m.Routes = append(m.Routes, line)
 		}
 	}
-	return m, nil
-}
-
-// hasRevisions reports whether records of a schema change, and so have ETags.
-func hasRevisions(schemas *schema.Set, name string) (bool, error) {
-	var s struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if err := json.Unmarshal(schemas.File(name), &s); err != nil {
-		return false, fmt.Errorf("schema %s: %w", name, err)
-	}
-	return s.Properties["revision"] != nil, nil
+	return m
 }

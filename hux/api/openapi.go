@@ -236,14 +236,8 @@ func (d *describer) responses(rt Route) (object, error) {
 	if rt.Idempotent() {
 		names = append(names, "Idempotency-Replayed")
 	}
-	if rt.Record != "" && rt.Answer == One {
-		mutable, err := hasRevisions(d.schemas, rt.Record)
-		if err != nil {
-			return nil, err
-		}
-		if mutable {
-			names = append(names, "ETag")
-		}
+	if rt.Answer == One && d.schemas.Mutable(rt.Record) {
+		names = append(names, "ETag")
 	}
 	for _, name := range names {
 		if headers[name] == "" {

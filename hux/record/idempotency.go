@@ -63,8 +63,8 @@ type Keys struct{ secret []byte }
 func NewKeys(secret []byte) *Keys { return &Keys{secret} }
 
 // Of reads a request's Idempotency-Key. Agents and workers, which retry by
-// machine, must send one. canonical is the body in canonical form.
-func (k *Keys) Of(r *http.Request, c *api.Call, canonical []byte) (Key, error) {
+// machine, must send one. text is the body as Door.Read gives it.
+func (k *Keys) Of(r *http.Request, c *api.Call, text []byte) (Key, error) {
 	values := r.Header["Idempotency-Key"]
 	if len(values) == 0 {
 		if c.Actor.Kind == hux.KindAgent || c.Actor.Kind == hux.KindWorker {
@@ -83,7 +83,7 @@ func (k *Keys) Of(r *http.Request, c *api.Call, canonical []byte) (Key, error) {
 	}
 	return Key{
 		hash:        string(k.mac("key", string(c.Actor.Kind), c.Actor.ID, r.Method, r.URL.Path, v)[:macSize]),
-		fingerprint: [macSize]byte(k.mac("fingerprint", r.URL.RawQuery, strings.Join(r.Header["If-Match"], ","), string(canonical))),
+		fingerprint: [macSize]byte(k.mac("fingerprint", r.URL.RawQuery, strings.Join(r.Header["If-Match"], ","), string(text))),
 	}, nil
 }
 

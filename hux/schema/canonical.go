@@ -30,7 +30,7 @@ func Canonical(v any) ([]byte, error) {
 
 var errNumber = errors.New("a number is too long or too large to be written in one form")
 
-// numbersHold looks at each number of a JSON text.
+// numbersHold reports, as an error, a number of a JSON text that is not exact.
 func numbersHold(text []byte) error {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -45,7 +45,7 @@ func numbersHold(text []byte) error {
 			for i < len(text) && partOfNumber(text[i]) {
 				i++
 			}
-			if !holds64(string(text[start:i])) {
+			if !exact(string(text[start:i])) {
 				return errNumber
 			}
 			i--
@@ -58,9 +58,9 @@ func partOfNumber(c byte) bool {
 	return '0' <= c && c <= '9' || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E'
 }
 
-// holds64 reports whether a number is below 2^53, where at most the digits
+// exact reports whether a number is below 2^53, where at most the digits
 // after the point are rounded, or is the one that its double is written as.
-func holds64(number string) bool {
+func exact(number string) bool {
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil {
 		return false

@@ -111,9 +111,9 @@ func (c *check) isCertain() bool {
 	return true
 }
 
-// holds reports whether v is valid, by way of the library where the check knows
+// valid reports whether v is, by way of the library where the check knows
 // only one answer.
-func (c *check) holds(v any) bool {
+func (c *check) valid(v any) bool {
 	_, number := v.(json.Number)
 	return c.accepts(v) || (number || !c.certain) && c.schema.Validate(v) == nil
 }
@@ -157,7 +157,7 @@ func (c *check) accepts(v any) bool {
 	}
 	if s.If != nil {
 		branch := c.then
-		if !c.cond.holds(v) {
+		if !c.cond.valid(v) {
 			branch = c.els
 		}
 		if branch != nil && !branch.accepts(v) {

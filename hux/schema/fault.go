@@ -2,7 +2,6 @@ package schema
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -123,15 +122,8 @@ func faultOf(e *jsonschema.ValidationError) Fault {
 	return Fault{pointer(e.InstanceLocation), code, message}
 }
 
-func atLeast(n int, what string) string { return "must have at least " + count(n, what) }
-func atMost(n int, what string) string  { return "must have at most " + count(n, what) }
-
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
-}
+func atLeast(n int, what string) string { return "must have at least " + hux.Count(n, what) }
+func atMost(n int, what string) string  { return "must have at most " + hux.Count(n, what) }
 
 func readOnly(pointer string) Fault {
 	return Fault{pointer, string(hux.ReadOnlyField), "is set by the server"}

@@ -16,18 +16,18 @@ type Finding struct {
 	Fault
 }
 
-// maxInspected bounds a text that is inspected, in bytes: an artifact's version
-// is the largest record there is (contracts 2.7).
-const maxInspected = 1280 << 10
-
 // Inspect holds a text, a record or a request's body, against the schema name
 // and then, where that accepts it, against its rule, if it has one. The name ""
 // is for a record that says by its member schema what it is. A body goes
 // through the same door as in Decode, and ignored names the members that it
-// leaves there; how large a body may be is its route's to say. The error is that
+// leaves there; how long a body may be is its route's to say. The error is that
 // there is no such schema, or a rule's own.
 func (s *Set) Inspect(name string, text []byte, rules map[string]Rule) (findings []Finding, ignored []string, err error) {
-	value, stopped, err := parse(text, maxInspected)
+	within := ofRecord
+	if _, verb := RecordOf(name); verb != "" {
+		within.values = ofBody.values
+	}
+	value, stopped, err := parse(text, within)
 	if err != nil {
 		return []Finding{{lineOf(text, stopped), refusedFor(err)[0]}}, nil, nil
 	}
@@ -36,7 +36,7 @@ func (s *Set) Inspect(name string, text []byte, rules map[string]Rule) (findings
 		name, list = s.named(value)
 	}
 	if list == nil {
-		value, ignored, err = s.pass(name, value)
+		value, ignored, err = s.admit(name, value)
 		if list = refusedFor(err); err != nil && list == nil {
 			return nil, nil, err
 		}
@@ -60,18 +60,19 @@ func (s *Set) named(record any) (string, []Fault) {
 	}
 	said, there := object["schema"]
 	name, _ := said.(string)
+	_, verb := RecordOf(name)
 	switch {
 	case !there:
 		return "", []Fault{{"/schema", "required", "is missing"}}
-	case s.compiled[name] == nil || name == "defs" || recordOf(name) != name:
+	case s.compiled[name] == nil || name == "defs" || verb != "":
 		return "", []Fault{{"/schema", "unknown_schema", "names no record of the contract"}}
 	}
 	return name, nil
 }
 
-// pass gives a record, or what Decode leaves of a body.
-func (s *Set) pass(name string, value any) (passed any, ignored []string, err error) {
-	if s.compiled[name] == nil || recordOf(name) == name {
+// admit gives a record, or what Decode leaves of a body.
+func (s *Set) admit(name string, value any) (passed any, ignored []string, err error) {
+	if _, verb := RecordOf(name); s.compiled[name] == nil || verb == "" {
 		return value, nil, s.Validate(name, value)
 	}
 	in, err := s.decode(name, value, 0)

@@ -39,7 +39,7 @@ func TestInspectNamesTheLine(t *testing.T) {
 		"no object":                 {"\n\n[]", "", "type", 3},
 		"nothing at all":            {"", "", "invalid_json", 1},
 		"not even UTF-8":            {"\xff", "", "invalid_json", 1},
-		"far too large":             {strings.Repeat(" ", 1280<<10+1), "", "too_large", 1},
+		"far too large":             {strings.Repeat(" ", 64<<20+1), "", "too_large", 1},
 		"larger than a body may be": {strings.Repeat(" ", schema.MaxBody) + event, "", "", 0},
 		"nothing at fault":          {event, "", "", 0},
 	} {
@@ -56,6 +56,41 @@ func TestInspectNamesTheLine(t *testing.T) {
 		}
 		if !slices.ContainsFunc(found, func(f schema.Finding) bool { return f.Line == c.line && f.Pointer == c.pointer && f.Code == c.code }) {
 			t.Errorf("%s: %v, want line %d: %s: %s", name, found, c.line, c.pointer, c.code)
+		}
+	}
+}
+
+// A record may be far larger than a body: what a list or a text of the contract
+// may hold is read whole. What a request's body may not hold is refused here too.
+func TestInspectReadsLargeRecords(t *testing.T) {
+	set := load(t)
+	entry := string(example(t, "hux.memory.v1"))
+	list := func(item string, n int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
+	}
+	hunk := `{"from_start":1,"from_lines":0,"to_start":1,"to_lines":20,"lines":` + list(`"+`+strings.Repeat("x", 100)+`"`, 20) + `}`
+	for name, c := range map[string]struct{ schema, member, value, want string }{
+		"1,000 memories":      {"hux.memory_export.v1", "items", list(entry, 1000), ""},
+		"20,000 lines":        {"hux.artifact_diff.v1", "hunks", list(hunk, 1000), ""},
+		"2 million values":    {"hux.memory_export.v1", "items", list("0", 2<<20), "too_large"},
+		"a body of 5,000":     {"hux.event.create.v1", "data", `{"n":` + list("0", 5000) + `}`, "too_large"},
+		"a body of few bytes": {"hux.event.create.v1", "data", `{"n":` + list("0", 4) + `}`, ""},
+	} {
+		var record map[string]json.RawMessage
+		if err := json.Unmarshal(example(t, c.schema), &record); err != nil {
+			t.Fatal(err)
+		}
+		if record[c.member] == nil && !strings.Contains(name, "body") {
+			t.Fatalf("%s has no %s", c.schema, c.member)
+		}
+		record[c.member] = json.RawMessage(c.value)
+		text, err := json.Marshal(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, _, err := set.Inspect(c.schema, text, nil)
+		if err != nil || (c.want == "") != (len(found) == 0) || c.want != "" && found[0].Code != c.want {
+			t.Errorf("%s, %d bytes: %.300v, %v, want %q", name, len(text), found, err, c.want)
 		}
 	}
 }

@@ -48,19 +48,19 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%s: what was let in is not valid: %v", name, err)
 		}
 		var v map[string]any
-		canonical, err := in.Into(&v)
+		text, err := in.Into(&v)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if len(canonical) > schema.MaxBody {
+		if len(text) > schema.MaxBody {
 			return // escapes can be longer than what they stand for
 		}
-		again, err := set.Decode(name, canonical)
+		again, err := set.Decode(name, text)
 		if err != nil || len(again.Ignored) > 0 {
-			t.Fatalf("%s: the canonical text is refused or loses members: %v", name, err)
+			t.Fatalf("%s: the text is refused or loses members: %v", name, err)
 		}
-		if twice, err := again.Into(&v); err != nil || !bytes.Equal(twice, canonical) {
-			t.Errorf("%s: %q and then %q, %v", name, canonical, twice, err)
+		if twice, err := again.Into(&v); err != nil || !bytes.Equal(twice, text) {
+			t.Errorf("%s: %q and then %q, %v", name, text, twice, err)
 		}
 	})
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// What a keyword's value holds, for lint.
-type holds int
+// within is which schemas there are in a keyword's value, for lint.
+type within int
 
 const (
-	nothingMore holds = iota // a plain value
+	nothingMore within = iota // a plain value
 	oneSchema
 	listOfSchemas
 	mapOfSchemas
@@ -20,7 +20,7 @@ const (
 
 // keywords are those of JSON Schema 2020-12 that the contract uses, and that
 // check knows. Anything else in a schema is taken for a slip.
-var keywords = map[string]holds{
+var keywords = map[string]within{
 	"$schema": nothingMore, "$id": nothingMore, "$ref": nothingMore, "$defs": mapOfSchemas,
 	"title": nothingMore, "description": nothingMore, "examples": nothingMore, "readOnly": nothingMore,
 	"type": nothingMore, "const": nothingMore, "enum": nothingMore, "format": nothingMore, "pattern": nothingMore,

@@ -16,9 +16,18 @@ import (
 const (
 	MaxBody      = 64 << 10 // bytes (contracts 2.7)
 	maxDepth     = 64
-	maxValues    = 4096
 	maxNumberLen = 40
 	maxExponent  = 308
+)
+
+// limits are how long a text may be, and how many values it may hold.
+type limits struct{ bytes, values int }
+
+// A record may be much larger than the body of a request: a person's memories,
+// exported, or the lines in which two versions of a text differ.
+var (
+	ofBody   = limits{MaxBody, 4096}
+	ofRecord = limits{64 << 20, 1 << 20}
 )
 
 // Parse reads body as one JSON text in the strict sense of I-JSON (RFC 7493):
@@ -27,18 +36,17 @@ const (
 // one spelling: 3.0 and 30e-1 are 3. The error is a *hux.Error, invalid_json or
 // too_large.
 func Parse(body []byte) (any, error) {
-	v, _, err := parse(body, MaxBody)
+	v, _, err := parse(body, ofBody)
 	return v, err
 }
 
-// parse reads a body of at most limit bytes, and says besides where in it it
-// stopped.
-func parse(body []byte, limit int) (v any, stopped int, err error) {
-	if len(body) > limit {
-		return nil, 0, hux.Errorf(hux.TooLarge, "The body is larger than %d bytes.", limit)
+// parse reads a body within limits, and says besides where in it it stopped.
+func parse(body []byte, within limits) (v any, stopped int, err error) {
+	if len(body) > within.bytes {
+		return nil, 0, hux.Errorf(hux.TooLarge, "The body is larger than %d bytes.", within.bytes)
 	}
 	// One string holds the text, and all strings without escapes are parts of it.
-	p := parser{text: string(body)}
+	p := parser{text: string(body), left: within.values, most: within.values}
 	if !utf8.ValidString(p.text) {
 		return nil, 0, invalid("is not UTF-8")
 	}
@@ -59,9 +67,10 @@ func invalid(what string) *hux.Error {
 var errSyntax = "is not JSON"
 
 type parser struct {
-	text   string
-	at     int
-	values int
+	text string
+	at   int
+	left int // values that may still come
+	most int // values in all
 }
 
 func (p *parser) space() {
@@ -84,8 +93,8 @@ func (p *parser) peek() byte {
 }
 
 func (p *parser) value(depth int) (any, error) {
-	if p.values++; p.values > maxValues {
-		return nil, hux.Errorf(hux.TooLarge, "The body holds more than %d values.", maxValues)
+	if p.left--; p.left < 0 {
+		return nil, hux.Errorf(hux.TooLarge, "The body holds more than %d values.", p.most)
 	}
 	switch c := p.peek(); {
 	case c == '"':

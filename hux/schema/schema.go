@@ -141,8 +141,8 @@ func (s *Set) Decode(name string, body []byte) (*Request, error) {
 // decode is Decode of a body that was parsed.
 func (s *Set) decode(name string, value any, size int) (*Request, error) {
 	sieve := sieve{}
-	record := recordOf(name)
-	sieve.pass(value, s.shapes[name], s.shapes[record], nil)
+	record, _ := RecordOf(name)
+	sieve.sift(value, s.shapes[name], s.shapes[record], nil)
 	if len(sieve.readOnly) > 0 {
 		return nil, refusal(hux.ReadOnlyField, "The body sets what only the server may.", sieve.readOnly)
 	}
@@ -159,24 +159,35 @@ func (s *Set) decode(name string, value any, size int) (*Request, error) {
 	return &Request{Value: object, Ignored: sieve.ignored, size: size}, nil
 }
 
-// Into puts the request into v, a pointer to a struct, and gives its canonical
-// text: the same for bodies that mean the same. It goes by way of Value, since
-// encoding/json matches names in any case and would let {"SUMMARY":…} past the
-// schema; numbers of free members stay json.Number.
-func (r *Request) Into(v any) (canonical []byte, err error) {
-	canonical = encode(make([]byte, 0, r.size), r.Value)
-	decoder := json.NewDecoder(bytes.NewReader(canonical))
+// Into puts the request into v, a pointer to a struct, and gives its text in one
+// layout, in which a request that is sent again is known as the same. That is
+// not the form of RFC 8785 that Canonical writes, and no hash that others
+// compute is made of it: numbers keep the digits that they came with, so that
+// none is rounded or refused. It goes by way of Value, since encoding/json
+// matches names in any case and would let {"SUMMARY":…} past the schema; numbers
+// of free members stay json.Number.
+func (r *Request) Into(v any) (text []byte, err error) {
+	text = encode(make([]byte, 0, r.size), r.Value)
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	return canonical, decoder.Decode(v)
+	return text, decoder.Decode(v)
 }
 
-// recordOf is the record that a request's schema is about:
-// hux.event.create.v1 makes a hux.event.v1.
-func recordOf(request string) string {
-	if parts := strings.Split(request, "."); len(parts) == 4 {
-		return parts[0] + "." + parts[1] + "." + parts[3]
+// RecordOf is the record that a request's schema is about, and what the request
+// does: hux.event.create.v1 is to create a hux.event.v1. Any other name is a
+// record's own, and verb is "".
+func RecordOf(name string) (record, verb string) {
+	if parts := strings.Split(name, "."); len(parts) == 4 {
+		return parts[0] + "." + parts[1] + "." + parts[3], parts[2]
 	}
-	return request
+	return name, ""
+}
+
+// Mutable reports whether records of a schema change: they have revisions, and
+// so ETags.
+func (s *Set) Mutable(name string) bool {
+	shape := s.shapes[name]
+	return shape != nil && shape.members["revision"] != nil
 }
 
 // asReadOnly turns a refused enum into read_only_field where the record allows

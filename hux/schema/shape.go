@@ -83,11 +83,11 @@ type sieve struct {
 	tooLong  []Fault
 }
 
-// pass takes members that request does not know out of v, and notes those that
+// sift takes members that request does not know out of v, and notes those that
 // the record says are the server's, and lists that are so long that validating
 // each item would be work for nothing. A list that the record does not have is
 // taken for one of records.
-func (s *sieve) pass(v any, request, record *shape, at []string) {
+func (s *sieve) sift(v any, request, record *shape, at []string) {
 	switch v := v.(type) {
 	case map[string]any:
 		if request.maxNames >= 0 && len(v) > request.maxNames {
@@ -115,7 +115,7 @@ func (s *sieve) pass(v any, request, record *shape, at []string) {
 				delete(v, name)
 				continue
 			}
-			s.pass(member, known, recorded, append(at, name))
+			s.sift(member, known, recorded, append(at, name))
 		}
 	case []any:
 		if request.maxItems >= 0 && len(v) > request.maxItems {
@@ -130,7 +130,7 @@ func (s *sieve) pass(v any, request, record *shape, at []string) {
 			recorded = record.items
 		}
 		for i, item := range v {
-			s.pass(item, request.items, recorded, append(at, strconv.Itoa(i)))
+			s.sift(item, request.items, recorded, append(at, strconv.Itoa(i)))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -36,7 +37,6 @@ type document struct {
 	Names       *document    `json:"propertyNames"`
 	AllOf       []*document  `json:"allOf"`
 	AnyOf       []*document  `json:"anyOf"`
-	Not         *document    `json:"not"`
 	If          *document    `json:"if"`
 	Then        *document    `json:"then"`
 	Else        *document    `json:"else"`
@@ -169,7 +169,7 @@ func (f *fields) typeOf(v view) string {
 	add := func(name string) {
 		if name == "null" {
 			v.nullable = true
-		} else if name != "" && name != "any" && !contains(names, name) {
+		} else if name != "" && name != "any" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -231,15 +231,6 @@ func typeOfValue(v any) string {
 func (f *fields) isObject(v view) bool {
 	for _, d := range v.layers {
 		if d.Properties != nil || d.Others != nil && !d.Others.nothing {
-			return true
-		}
-	}
-	return false
-}
-
-func contains(list []string, one string) bool {
-	for _, s := range list {
-		if s == one {
 			return true
 		}
 	}

@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -171,9 +170,6 @@ func (f *fields) clauses(path string, d *document, demands bool) []string {
 		}
 		all = append(all, strings.Join(forms, ", or "))
 	}
-	if d.Not != nil {
-		all = append(all, "not: "+strings.Join(f.clauses(path, d.Not, true), " and "))
-	}
 	return all
 }
 
@@ -204,16 +200,6 @@ func (f *fields) says(path string, d *document) []string {
 	return all
 }
 
-func article(noun string) string {
-	switch {
-	case noun == "null":
-		return noun
-	case strings.ContainsAny(noun[:1], "aeiou"):
-		return "an " + noun
-	}
-	return "a " + noun
-}
-
 // bounds are the phrases for what one layer of a schema asks besides a type.
 func bounds(d *document) []string {
 	var all []string
@@ -230,10 +216,10 @@ func bounds(d *document) []string {
 	if d.Pattern != "" && d.Format == "" { // it would say the same again
 		add("matches `%s`", d.Pattern)
 	}
-	span(&all, d.Minimum, d.Maximum, "")
-	span(&all, d.MinLength, d.MaxLength, " character")
-	span(&all, d.MinItems, d.MaxItems, " item")
-	span(&all, d.MinNames, d.MaxNames, " member")
+	all = append(all, span(d.Minimum, d.Maximum, "")...)
+	all = append(all, span(d.MinLength, d.MaxLength, "character")...)
+	all = append(all, span(d.MinItems, d.MaxItems, "item")...)
+	all = append(all, span(d.MinNames, d.MaxNames, "member")...)
 	if d.Unique {
 		add("no two alike")
 	}
@@ -243,48 +229,4 @@ func bounds(d *document) []string {
 		}
 	}
 	return all
-}
-
-// span says a range of numbers. The largest integer that JSON carries safely
-// is no bound that anybody needs to be told.
-func span(all *[]string, from, to *json.Number, unit string) {
-	if to != nil && *to == "9007199254740991" {
-		to = nil
-	}
-	plural := func(n json.Number) string {
-		if unit != "" && n != "1" {
-			return unit + "s"
-		}
-		return unit
-	}
-	switch {
-	case from != nil && to != nil && *from == *to:
-		*all = append(*all, fmt.Sprintf("exactly %s%s", *from, plural(*from)))
-	case from != nil && to != nil:
-		*all = append(*all, fmt.Sprintf("%s to %s%s", *from, *to, plural(*to)))
-	case from != nil:
-		*all = append(*all, fmt.Sprintf("at least %s%s", *from, plural(*from)))
-	case to != nil:
-		*all = append(*all, fmt.Sprintf("at most %s%s", *to, plural(*to)))
-	}
-}
-
-func codes(values []any) []string {
-	all := make([]string, len(values))
-	for i, v := range values {
-		all[i] = code(v)
-	}
-	return all
-}
-
-// code writes a value of JSON as code; a string without its quotes.
-func code(v any) string {
-	if s, ok := v.(string); ok && s != "" {
-		return "`" + s + "`"
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	return "`" + string(text) + "`"
 }

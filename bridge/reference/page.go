@@ -11,8 +11,8 @@ type Page struct {
 	At        string  // overview, routes, errors, shared, or the schema of Record
 	Record    *Record // nil at another place
 	Query     string  // what the list of records was searched for
-	Groups    []Group // the records that were found
-	Found     string  // how many, "" where none was searched for
+	Found     []Group // the records of the list: those that were found, or all
+	Share     string  // how many of all were found, "" where none was searched for
 	Published bool    // whether /hux/v1 is switched on
 }
 
@@ -29,13 +29,13 @@ func (c *Contract) Places() []Place {
 // Page opens the contract at a place, or at a record by its schema, with the
 // list of records searched for a text. It is nil where there is no such place.
 func (c *Contract) Page(at, query string) *Page {
-	p := &Page{Contract: c, At: at, Query: query, Groups: c.Matching(query), Record: c.records[at], Published: c.published}
+	p := &Page{Contract: c, At: at, Query: query, Found: c.Matching(query), Record: c.records[at], Published: c.published}
 	if strings.TrimSpace(query) != "" {
 		found := 0
-		for _, g := range p.Groups {
+		for _, g := range p.Found {
 			found += len(g.Records)
 		}
-		p.Found = fmt.Sprintf("%d of %d", found, c.Count())
+		p.Share = fmt.Sprintf("%d of %d", found, c.Count())
 	}
 	if p.Title() == "" {
 		return nil
@@ -76,21 +76,4 @@ func (c *Contract) Stateful() []*Record {
 type Card struct {
 	Name   string
 	Routes []Route
-}
-
-// Part is a piece of a sentence.
-type Part struct {
-	Text string
-	Code bool
-}
-
-// Prose takes a sentence apart, in which code stands between backquotes.
-func Prose(sentence string) []Part {
-	var parts []Part
-	for i, text := range strings.Split(sentence, "`") {
-		if text != "" {
-			parts = append(parts, Part{text, i%2 == 1})
-		}
-	}
-	return parts
 }

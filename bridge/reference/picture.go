@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Picture is a directed graph, laid out to be drawn as SVG: columns from left
@@ -286,12 +285,4 @@ func pointing(x, y int, direction string) string {
 		return fmt.Sprintf("M%d %dL%d %dL%d %dZ", x-4, y-7, x, y, x+4, y-7)
 	}
 	return fmt.Sprintf("M%d %dL%d %dL%d %dZ", x-7, y-4, x, y, x-7, y+4)
-}
-
-// list joins words as a sentence has them.
-func list(words []string, last string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
 }

@@ -129,7 +129,7 @@ func newRecord(s Sources, defs members, name string) (*Record, error) {
 	if err := json.Unmarshal(s.Schemas.File(name), &d); err != nil {
 		return nil, err
 	}
-	r := &Record{Schema: name, Title: d.Title, Description: d.Description, Mutable: d.Properties.named("revision") != nil}
+	r := &Record{Schema: name, Title: d.Title, Description: d.Description, Mutable: s.Schemas.Mutable(name)}
 	r.Fields, r.Conditions = table(defs, &d)
 	words := []string{name, d.Title}
 	for _, f := range r.Fields {
@@ -224,10 +224,8 @@ func (c *Contract) group(s Sources) {
 	}
 	for name, r := range c.records {
 		r.Routes = c.using(name)
-		if parts := strings.Split(name, "."); len(parts) == 4 { // hux.memory.create.v1
-			if r.Of = c.records[parts[0]+"."+parts[1]+"."+parts[3]]; r.Of != nil {
-				r.Verb = parts[2]
-			}
+		if of, verb := schema.RecordOf(name); verb != "" && c.records[of] != nil {
+			r.Of, r.Verb = c.records[of], verb
 		}
 	}
 	groups := map[string][]*Record{}

@@ -162,11 +162,11 @@ func TestSearch(t *testing.T) {
 	for text, want := range map[string]bool{"": true, "event": true, "EVENT": true, "tombstone": true, "hux.event.v1": true, "nonsense": false, "<script>": false} {
 		p := c.Page("overview", text)
 		found := false
-		for _, g := range p.Groups {
+		for _, g := range p.Found {
 			found = found || slices.ContainsFunc(g.Records, func(r *reference.Record) bool { return r.Schema == "hux.event.v1" })
 		}
-		if found != want || (p.Found == "") != (text == "") {
-			t.Errorf("%q: the event is found: %v; %q", text, found, p.Found)
+		if found != want || (p.Share == "") != (text == "") {
+			t.Errorf("%q: the event is found: %v; %q", text, found, p.Share)
 		}
 	}
 }

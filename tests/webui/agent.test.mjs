@@ -160,7 +160,9 @@ test('the session that the WebUI names to the agent is the one that its page has
 });
 
 test('another conversation of the WebUI is another one here', async () => {
+  const before = await sessionOf(page);
   await page.locator('#btnNewChat').click();
+  await until(async () => (await sessionOf(page)) !== before, { what: 'the new conversation is open' });
   const run = await send('Something else');
   const session = await sessionOf(page);
   assert.equal(run.request.session_id, session);

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,13 +22,16 @@ type Fault struct {
 // maxFaults bounds how many faults an answer lists.
 const maxFaults = 20
 
-func refusal(code hux.Code, detail string, list []Fault) *hux.Error {
+// inOrder sorts faults by where they are and then by their code: rules and
+// schemas find them in any order.
+func inOrder(list []Fault) {
 	slices.SortFunc(list, func(a, b Fault) int {
-		if c := strings.Compare(a.Pointer, b.Pointer); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Code, b.Code)
+		return cmp.Or(cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.Code, b.Code))
 	})
+}
+
+func refusal(code hux.Code, detail string, list []Fault) *hux.Error {
+	inOrder(list)
 	e := hux.Errorf(code, "%s", detail)
 	e.Members = map[string]any{"errors": list[:min(len(list), maxFaults)]}
 	return e
@@ -134,11 +138,13 @@ func tooMany(tokens []string, keyword string, limit int, what string) Fault {
 }
 
 // Refused is the error of faults that rules found, nil where there are none:
-// the code of the first that is one of the contract's, else schema_invalid.
+// the code of the first, in their order, that is one of the contract's, else
+// schema_invalid.
 func Refused(list []Fault) error {
 	if len(list) == 0 {
 		return nil
 	}
+	inOrder(list)
 	code := hux.SchemaInvalid
 	for _, f := range list {
 		if c := hux.Code(f.Code); c.Meaning() != "" {

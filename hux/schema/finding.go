@@ -46,6 +46,7 @@ func (s *Set) Inspect(name string, text []byte, rules map[string]Rule) (findings
 			return nil, nil, err
 		}
 	}
+	inOrder(list)
 	for _, f := range list {
 		findings = append(findings, Finding{lineOf(text, place(text, f.Pointer)), f})
 	}

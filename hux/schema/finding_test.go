@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/schema"
 )
 
@@ -122,6 +123,23 @@ func TestInspectAsksTheRuleLast(t *testing.T) {
 	}
 	if _, _, err = set.Inspect("hux.nothing.v1", []byte(`{}`), nil); err == nil {
 		t.Error("there is no such schema")
+	}
+}
+
+// Faults come in one order, whichever rule found which of them first.
+func TestFaultsHaveAnOrder(t *testing.T) {
+	set := load(t)
+	a, b, c := schema.Fault{Pointer: "/data", Code: "vendor_name"}, schema.Fault{Pointer: "/summary", Code: "self_sourced"}, schema.Fault{Pointer: "/summary", Code: "too_short"}
+	for _, list := range [][]schema.Fault{{a, b, c}, {c, b, a}, {b, c, a}} {
+		rules := map[string]schema.Rule{"hux.event.v1": func([]byte) (schema.Faults, error) { return slices.Clone(list), nil }}
+		found, _, err := set.Inspect("hux.event.v1", example(t, "hux.event.v1"), rules)
+		if err != nil || len(found) != 3 || found[0].Fault != a || found[1].Fault != b || found[2].Fault != c {
+			t.Errorf("%v: %v, %v", list, found, err)
+		}
+		var e *hux.Error
+		if !errors.As(schema.Refused(slices.Clone(list)), &e) || e.Code != hux.VendorName {
+			t.Errorf("%v is refused by %v", list, e)
+		}
 	}
 }
 

@@ -71,7 +71,7 @@ var types = map[string]any{
 	"hux.conversation.patch.v1":       conversation.Patch{},
 	"hux.conversation.v1":             conversation.Conversation{},
 	"hux.decision.create.v1":          autonomy.DecisionCreate{},
-	"hux.decision.v1":                 autonomy.Judgement{},
+	"hux.decision.v1":                 autonomy.Decision{},
 	"hux.error.v1":                    problem{},
 	"hux.event.create.v1":             timeline.Create{},
 	"hux.event.v1":                    event.Event{},

@@ -87,10 +87,3 @@ func (a Approval) Decidable(choice Choice, hash string, now time.Time) error {
 	}
 	return nil
 }
-
-// Passes reports whether a call may run because of the approval: it was
-// approved, for a call with just this hash.
-func (a Approval) Passes(hash string) bool {
-	return a.Status == "approved" && a.Decision != nil && a.Decision.Choice.Status() == "approved" &&
-		slices.ContainsFunc(a.Request.Evidence, func(e hux.EvidenceRef) bool { return e.Hash != nil && *e.Hash == hash })
-}

@@ -58,25 +58,6 @@ func TestDecidable(t *testing.T) {
 	}
 }
 
-// Only what was approved passes, and only the call that was seen.
-func TestPasses(t *testing.T) {
-	hash := "sha256:aa"
-	for _, status := range []string{"pending", "approved", "denied", "expired", "cancelled"} {
-		for _, choice := range []autonomy.Choice{autonomy.Once, autonomy.Session, autonomy.Always, autonomy.DenyChoice} {
-			a := autonomy.Approval{Status: status, Decision: &autonomy.Answer{Choice: choice}, Request: autonomy.Request{Evidence: []hux.EvidenceRef{{Hash: &hash}}}}
-			if got, want := a.Passes(hash), status == "approved" && choice != autonomy.DenyChoice; got != want {
-				t.Errorf("%s by %s passes: %v", status, choice, got)
-			}
-			if a.Passes("sha256:bb") || a.Passes("") {
-				t.Errorf("%s by %s passes another call", status, choice)
-			}
-		}
-	}
-	if (autonomy.Approval{Status: "approved"}).Passes(hash) {
-		t.Error("what nobody decided passes")
-	}
-}
-
 func TestChoices(t *testing.T) {
 	for _, c := range []struct {
 		needs  []autonomy.Capability
@@ -106,24 +87,5 @@ func TestApprovalLifetime(t *testing.T) {
 		if got := autonomy.ApprovalLifetime(c.asked, c.attended); got != c.want {
 			t.Errorf("%s, attended %v: %s, want %s", c.asked, c.attended, got, c.want)
 		}
-	}
-}
-
-// Stop is not done until the receipt exists.
-func TestStopMeansStopped(t *testing.T) {
-	c := autonomy.CancellationOf(at(noon), nil)
-	if c.State != autonomy.Stopping || c.Stopped() || c.ReceiptID != nil || !c.DeadlineAt.Equal(noon.Add(30*time.Second)) {
-		t.Errorf("without a receipt: %+v", c)
-	}
-	for outcome, want := range map[string]bool{
-		autonomy.Stopped: true, autonomy.CompletedBeforeStop: true, autonomy.PartiallyStopped: false, autonomy.FailedToStop: false, autonomy.Unknown: false,
-	} {
-		c := autonomy.CancellationOf(at(noon), &autonomy.Receipt{ID: "rcp_1", Outcome: outcome})
-		if c.State != outcome || c.Stopped() != want || *c.ReceiptID != "rcp_1" {
-			t.Errorf("%s: %+v", outcome, c)
-		}
-	}
-	if (autonomy.Cancellation{State: autonomy.Stopped}).Stopped() {
-		t.Error("stopped without a receipt")
 	}
 }

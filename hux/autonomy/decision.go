@@ -38,26 +38,26 @@ type Situation struct {
 
 // Decide is the effective decision (contracts 5): the first rule that applies,
 // and an allowance that no budget is left for is asked about instead.
-func Decide(s Situation) Decision {
+func Decide(s Situation) Ruling {
 	d := decideWithoutBudget(s)
 	if d.Effect == Allow && s.Capability != Read && !s.BudgetLeft {
-		return Decision{Ask, BudgetExhausted}
+		return Ruling{Ask, BudgetExhausted}
 	}
 	return d
 }
 
-func decideWithoutBudget(s Situation) Decision {
+func decideWithoutBudget(s Situation) Ruling {
 	switch {
 	case s.DenyGrant:
-		return Decision{Deny, GrantDeny}
+		return Ruling{Deny, GrantDeny}
 	case s.Private && s.Capability == Network:
-		return Decision{Deny, ModePrivate}
+		return Ruling{Deny, ModePrivate}
 	case s.Capability == Deploy:
-		return Decision{Ask, DeployAlwaysAsks}
+		return Ruling{Ask, DeployAlwaysAsks}
 	case s.AllowGrant:
-		return Decision{Allow, GrantAllow}
+		return Ruling{Allow, GrantAllow}
 	}
-	return Decision{Matrix(s.Level, s.Capability), ByMatrix}
+	return Ruling{Matrix(s.Level, s.Capability), ByMatrix}
 }
 
 // strictness orders effects; what is none counts as deny.
@@ -87,9 +87,9 @@ type Call struct {
 
 // Verdict is what applies to a call.
 type Verdict struct {
-	CapabilityDecision                      // the strictest of Each, and of those alike the gravest
-	Each               []CapabilityDecision // in the order of AllCapabilities
-	Spends             []string             // the ids of the grants that an allowance uses, each once
+	CapabilityRuling                    // the strictest of Each, and of those alike the gravest
+	Each             []CapabilityRuling // in the order of AllCapabilities
+	Spends           []string           // the ids of the grants that an allowance uses, each once
 }
 
 // Judge decides about a call at a moment, under the policy that applies and
@@ -104,13 +104,13 @@ func Judge(call Call, p Policy, grants []Grant, now time.Time) Verdict {
 	var v Verdict
 	for _, c := range slices.Compact(needed) {
 		denying, allowing := applying(call, c, grants, now)
-		d := CapabilityDecision{c, Decide(Situation{
+		d := CapabilityRuling{c, Decide(Situation{
 			Level: p.LevelAt(now), Capability: c, Private: call.Private, BudgetLeft: BudgetLeft(p.Budgets, c),
 			DenyGrant: denying != nil, AllowGrant: allowing != nil,
 		})}
 		v.Each = append(v.Each, d)
 		if len(v.Each) == 1 || strictness(d.Effect) >= strictness(v.Effect) {
-			v.CapabilityDecision = d
+			v.CapabilityRuling = d
 		}
 		if d.Reason == GrantAllow && !slices.Contains(v.Spends, allowing.ID) {
 			v.Spends = append(v.Spends, allowing.ID)
@@ -141,8 +141,8 @@ func applying(call Call, c Capability, grants []Grant, now time.Time) (denying, 
 
 // EffectiveNow is the policy's member effective: what applies to each
 // capability where no grant does.
-func EffectiveNow(p Policy, private bool, now time.Time) map[Capability]Decision {
-	effective := map[Capability]Decision{}
+func EffectiveNow(p Policy, private bool, now time.Time) map[Capability]Ruling {
+	effective := map[Capability]Ruling{}
 	for _, c := range AllCapabilities {
 		effective[c] = Decide(Situation{Level: p.LevelAt(now), Capability: c, Private: private, BudgetLeft: BudgetLeft(p.Budgets, c)})
 	}

@@ -42,7 +42,7 @@ func TestDecide(t *testing.T) {
 		if _, ok := strictness[d.Effect]; !ok || d.Reason == "" {
 			t.Errorf("%+v: %+v is no decision", s, d)
 		}
-		if s.DenyGrant && d != (autonomy.Decision{Effect: autonomy.Deny, Reason: autonomy.GrantDeny}) {
+		if s.DenyGrant && d != (autonomy.Ruling{Effect: autonomy.Deny, Reason: autonomy.GrantDeny}) {
 			t.Errorf("%+v: %+v, and a grant denies it", s, d)
 		}
 		if s.Capability == autonomy.Deploy && d.Effect == autonomy.Allow {
@@ -57,7 +57,7 @@ func TestDecide(t *testing.T) {
 		with, without := s, s
 		with.BudgetLeft, without.BudgetLeft = true, false
 		rich, poor := autonomy.Decide(with), autonomy.Decide(without)
-		if rich != poor && (rich.Effect != autonomy.Allow || poor != autonomy.Decision{Effect: autonomy.Ask, Reason: autonomy.BudgetExhausted}) {
+		if rich != poor && (rich.Effect != autonomy.Allow || poor != autonomy.Ruling{Effect: autonomy.Ask, Reason: autonomy.BudgetExhausted}) {
 			t.Errorf("%+v: with a budget %+v, without %+v", s, rich, poor)
 		}
 		if with, without := s, s; !s.AllowGrant {
@@ -145,7 +145,7 @@ func TestJudge(t *testing.T) {
 			}
 		}
 		r.Shuffle(len(grants), func(i, j int) { grants[i], grants[j] = grants[j], grants[i] })
-		if again := autonomy.Judge(call, p, grants, noon); again.CapabilityDecision != v.CapabilityDecision || !slices.Equal(again.Each, v.Each) {
+		if again := autonomy.Judge(call, p, grants, noon); again.CapabilityRuling != v.CapabilityRuling || !slices.Equal(again.Each, v.Each) {
 			t.Fatalf("%+v, and in another order of grants %+v", v, again)
 		}
 	}
@@ -158,7 +158,7 @@ func TestJudgeSpeaksForTheGravest(t *testing.T) {
 	p := autonomy.Policy{Level: autonomy.AskFirst}
 	for name, c := range map[string]struct {
 		needs []autonomy.Capability
-		want  autonomy.CapabilityDecision
+		want  autonomy.CapabilityRuling
 	}{
 		"one":           {[]autonomy.Capability{autonomy.Write}, ask(autonomy.Write)},
 		"alike":         {[]autonomy.Capability{autonomy.Network, autonomy.Write, autonomy.Write}, ask(autonomy.Network)},
@@ -166,17 +166,17 @@ func TestJudgeSpeaksForTheGravest(t *testing.T) {
 		"none is worst": {nil, ask(autonomy.Network)},
 		"one unheard of": {
 			[]autonomy.Capability{autonomy.Read, "admin"},
-			autonomy.CapabilityDecision{Capability: "admin", Decision: autonomy.Decision{Effect: autonomy.Deny, Reason: autonomy.ByMatrix}},
+			autonomy.CapabilityRuling{Capability: "admin", Ruling: autonomy.Ruling{Effect: autonomy.Deny, Reason: autonomy.ByMatrix}},
 		},
 	} {
-		if v := autonomy.Judge(autonomy.Call{Tool: "x", Capabilities: c.needs}, p, nil, noon); v.CapabilityDecision != c.want {
-			t.Errorf("%s: %+v, want %+v", name, v.CapabilityDecision, c.want)
+		if v := autonomy.Judge(autonomy.Call{Tool: "x", Capabilities: c.needs}, p, nil, noon); v.CapabilityRuling != c.want {
+			t.Errorf("%s: %+v, want %+v", name, v.CapabilityRuling, c.want)
 		}
 	}
 }
 
-func ask(c autonomy.Capability) autonomy.CapabilityDecision {
-	return autonomy.CapabilityDecision{Capability: c, Decision: autonomy.Decision{Effect: autonomy.Ask, Reason: autonomy.ByMatrix}}
+func ask(c autonomy.Capability) autonomy.CapabilityRuling {
+	return autonomy.CapabilityRuling{Capability: c, Ruling: autonomy.Ruling{Effect: autonomy.Ask, Reason: autonomy.ByMatrix}}
 }
 
 // A grant without a bound is used before one that it would use up.

@@ -170,7 +170,7 @@ func (s *Service) take(ctx context.Context, db *store.Lease, member hux.User, f 
 			return err
 		}
 		return writeForeign(tx, key, &foreign{
-			Session: f.Session, ID: f.ID, Effect: said.Decision.Effect, ApprovalID: said.ApprovalID, Conv: q.conversation.ID, RunID: q.runID, Tool: f.Tool,
+			Session: f.Session, ID: f.ID, Effect: said.Ruling.Effect, ApprovalID: said.ApprovalID, Conv: q.conversation.ID, RunID: q.runID, Tool: f.Tool,
 		})
 	})
 	s.wake(db.Tenant(), c)

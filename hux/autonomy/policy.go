@@ -29,41 +29,19 @@ func DefaultPolicy(meta hux.Meta, scope string, private bool, now time.Time) Pol
 	return p
 }
 
-// specificity orders scopes: a conversation's policy wins over its project's,
-// and that over the user's. What is no scope comes last.
-func specificity(scope string) int {
-	switch {
-	case strings.HasPrefix(scope, "conversation:"):
-		return 3
-	case strings.HasPrefix(scope, "project:"):
-		return 2
-	case scope == UserScope:
-		return 1
-	}
-	return 0
+// isScope reports whether a policy may be for that.
+func isScope(scope string) bool {
+	kind, _, named := strings.Cut(scope, ":")
+	return scope == UserScope || named && (kind == "project" || kind == "conversation")
 }
 
-// Applying picks the policy that applies to a conversation of a project, which
-// is "" for none: the most specific of those that are about them. It reports
-// false where none is.
-func Applying(policies []Policy, projectID, conversationID string) (Policy, bool) {
-	var found Policy
-	for _, p := range policies {
-		switch p.Scope {
-		case UserScope:
-		case ConversationScope(conversationID):
-		case ProjectScope(projectID):
-			if projectID == "" {
-				continue
-			}
-		default:
-			continue
-		}
-		if specificity(p.Scope) > specificity(found.Scope) {
-			found = p
-		}
+// Scopes are those that are about a conversation of a project, which is nil for
+// none: the first that has a policy is the one that applies.
+func Scopes(conversationID string, projectID *string) []string {
+	if projectID == nil {
+		return []string{ConversationScope(conversationID), UserScope}
 	}
-	return found, found.Scope != ""
+	return []string{ConversationScope(conversationID), ProjectScope(*projectID), UserScope}
 }
 
 // LevelAt is the level at a moment: autonomous falls back to ask_first when

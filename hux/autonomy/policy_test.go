@@ -2,6 +2,7 @@ package autonomy_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,26 +30,13 @@ func TestLevelAt(t *testing.T) {
 	}
 }
 
-func TestApplying(t *testing.T) {
-	user, project, conversation := autonomy.Policy{Scope: autonomy.UserScope}, autonomy.Policy{Scope: autonomy.ProjectScope("p")}, autonomy.Policy{Scope: autonomy.ConversationScope("c")}
-	for name, c := range map[string]struct {
-		policies              []autonomy.Policy
-		project, conversation string
-		want                  string
-	}{
-		"none":             {nil, "p", "c", ""},
-		"conversation":     {[]autonomy.Policy{user, conversation, project}, "p", "c", "conversation:c"},
-		"project":          {[]autonomy.Policy{project, user}, "p", "c", "project:p"},
-		"user":             {[]autonomy.Policy{user}, "p", "c", "user"},
-		"of others":        {[]autonomy.Policy{conversation, project, user}, "q", "d", "user"},
-		"without project":  {[]autonomy.Policy{{Scope: "project:"}, user}, "", "c", "user"},
-		"only of others":   {[]autonomy.Policy{conversation, project}, "q", "d", ""},
-		"no scope of ours": {[]autonomy.Policy{{Scope: "team:c"}}, "p", "c", ""},
-	} {
-		got, ok := autonomy.Applying(c.policies, c.project, c.conversation)
-		if got.Scope != c.want || ok != (c.want != "") {
-			t.Errorf("%s: %q %v, want %q", name, got.Scope, ok, c.want)
-		}
+func TestScopes(t *testing.T) {
+	project := "p"
+	if got := autonomy.Scopes("c", &project); !slices.Equal(got, []string{"conversation:c", "project:p", "user"}) {
+		t.Error(got)
+	}
+	if got := autonomy.Scopes("c", nil); !slices.Equal(got, []string{"conversation:c", "user"}) {
+		t.Error(got)
 	}
 }
 

@@ -2,6 +2,16 @@ package autonomy
 
 import "bstein.dev/hux/hux"
 
+// The names of the card's records and answers.
+const (
+	PolicySchema   = "hux.policy.v1"
+	GrantSchema    = "hux.grant.v1"
+	ApprovalSchema = "hux.approval.v1"
+	ReceiptSchema  = "hux.receipt.v1"
+	DecisionSchema = "hux.decision.v1"
+	CancelSchema   = "hux.cancel.v1"
+)
+
 // Level is how much an agent may do without asking.
 type Level string
 
@@ -56,11 +66,11 @@ const (
 // Policy is hux.policy.v1.
 type Policy struct {
 	hux.Meta
-	Scope          string                  `json:"scope"` // user, project:prj_… or conversation:cnv_…
-	Level          Level                   `json:"level"`
-	LevelExpiresAt *hux.Time               `json:"level_expires_at"` // when autonomous becomes ask_first; nil: never
-	Budgets        []Budget                `json:"budgets"`
-	Effective      map[Capability]Decision `json:"effective"` // as EffectiveNow computes it
+	Scope          string                `json:"scope"` // user, project:prj_… or conversation:cnv_…
+	Level          Level                 `json:"level"`
+	LevelExpiresAt *hux.Time             `json:"level_expires_at"` // when autonomous becomes ask_first; nil: never
+	Budgets        []Budget              `json:"budgets"`
+	Effective      map[Capability]Ruling `json:"effective"` // as EffectiveNow computes it
 }
 
 // Budget bounds what may be done without asking in a window of time.
@@ -82,8 +92,8 @@ const (
 	PerDay = "day"
 )
 
-// Decision is what applies to a capability, and why.
-type Decision struct {
+// Ruling is what applies to a capability, and why.
+type Ruling struct {
 	Effect Effect `json:"effect"`
 	Reason Reason `json:"reason"`
 }
@@ -176,6 +186,22 @@ type Answer struct {
 	GrantID *string     `json:"grant_id"` // of what session or always granted
 }
 
+// Decision is hux.decision.v1, the answer to DecisionCreate.
+type Decision struct {
+	Schema string `json:"schema"`
+	Ruling
+	Capabilities []CapabilityRuling `json:"capabilities"`
+	EvidenceHash string             `json:"evidence_hash"`
+	GrantID      *string            `json:"grant_id"`    // that it rests on
+	ApprovalID   *string            `json:"approval_id"` // to wait on, where it is to be asked
+}
+
+// CapabilityRuling is what applies to one capability of a call.
+type CapabilityRuling struct {
+	Capability Capability `json:"capability"`
+	Ruling
+}
+
 // Receipt is hux.receipt.v1: what a cancelled run had done when it ended. It
 // is written once and never changed.
 type Receipt struct {
@@ -213,3 +239,11 @@ const (
 	FailedToStop        = "failed_to_stop"
 	Unknown             = "unknown"
 )
+
+// Cancellation is hux.cancel.v1: how far the stop of a run is.
+type Cancellation struct {
+	Schema     string   `json:"schema"`
+	State      string   `json:"state"` // stopping, or the outcome of the receipt
+	ReceiptID  *string  `json:"receipt_id"`
+	DeadlineAt hux.Time `json:"deadline_at"`
+}

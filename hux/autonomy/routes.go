@@ -30,7 +30,7 @@ func (s *Service) Routes() []api.Route {
 		},
 		{
 			Method: "POST", Path: "/decisions", Summary: "What applies to a tool call; where it is to be asked, the approval is there already",
-			Flags: flags, Kinds: agent, Request: "hux.decision.create.v1", Record: JudgementSchema, Errors: asked, Handler: s.decide,
+			Flags: flags, Kinds: agent, Request: "hux.decision.create.v1", Record: DecisionSchema, Errors: asked, Handler: s.decide,
 		},
 		{
 			Method: "GET", Path: "/approvals", Summary: "Approvals, newest first",

@@ -8,16 +8,6 @@ import (
 	"bstein.dev/hux/hux/schema"
 )
 
-// The names of the card's records and answers.
-const (
-	PolicySchema    = "hux.policy.v1"
-	GrantSchema     = "hux.grant.v1"
-	ApprovalSchema  = "hux.approval.v1"
-	ReceiptSchema   = "hux.receipt.v1"
-	JudgementSchema = "hux.decision.v1"
-	CancelSchema    = "hux.cancel.v1"
-)
-
 // Rules are what the schemas can't say of single records and bodies.
 var Rules = map[string]schema.Rule{
 	PolicySchema:             schema.RuleOf(faultsOfPolicy),
@@ -26,7 +16,7 @@ var Rules = map[string]schema.Rule{
 	"hux.grant.create.v1":    schema.RuleOf(faultsOfGrantCreate),
 	ApprovalSchema:           schema.RuleOf(faultsOfApproval),
 	"hux.approval.create.v1": schema.RuleOf(faultsOfApprovalCreate),
-	JudgementSchema:          schema.RuleOf(faultsOfJudgement),
+	DecisionSchema:           schema.RuleOf(faultsOfDecision),
 	ReceiptSchema:            schema.RuleOf(func(r *Receipt) schema.Faults { return faultsOfStop(r.Outcome, r.SideEffects) }),
 	"hux.receipt.create.v1":  schema.RuleOf(func(r *ReceiptCreate) schema.Faults { return faultsOfStop(r.Outcome, r.SideEffects) }),
 }
@@ -131,11 +121,11 @@ func faultsOfApprovalCreate(a *ApprovalCreate) schema.Faults {
 	return f
 }
 
-func faultsOfJudgement(j *Judgement) schema.Faults {
+func faultsOfDecision(d *Decision) schema.Faults {
 	var f schema.Faults
 	seen := map[Capability]bool{}
 	strictest, same := Allow, false
-	for i, c := range j.Capabilities {
+	for i, c := range d.Capabilities {
 		at := "/capabilities/" + strconv.Itoa(i)
 		f.AddIf(seen[c.Capability], at, "capability_twice", "is of the capability of another")
 		f.AddIf(c.Capability == Deploy && c.Effect == Allow, at+"/effect", string(hux.DeployNotGrantable), deployAllowed)
@@ -143,9 +133,9 @@ func faultsOfJudgement(j *Judgement) schema.Faults {
 		if strictness(c.Effect) > strictness(strictest) {
 			strictest = c.Effect
 		}
-		same = same || c.Decision == j.Decision
+		same = same || c.Ruling == d.Ruling
 	}
-	f.AddIf(j.Effect != strictest, "/effect", "not_strictest", "is not the strictest of its capabilities'")
+	f.AddIf(d.Effect != strictest, "/effect", "not_strictest", "is not the strictest of its capabilities'")
 	f.AddIf(!same, "/reason", "not_strictest", "is of none of its capabilities")
 	return f
 }

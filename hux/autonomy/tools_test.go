@@ -166,7 +166,7 @@ func TestExamplesAreOfOneCall(t *testing.T) {
 		}
 	}
 	var asked autonomy.DecisionCreate
-	var answer autonomy.Judgement
+	var answer autonomy.Decision
 	var approval autonomy.Approval
 	var decide autonomy.ApprovalDecide
 	read("hux.decision.create.v1", &asked)
@@ -174,7 +174,7 @@ func TestExamplesAreOfOneCall(t *testing.T) {
 	read("hux.approval.v1", &approval)
 	read("hux.approval.decide.v1", &decide)
 	hash, err := autonomy.EvidenceHash(asked.Tool, asked.Args, *asked.Target)
-	if err != nil || answer.EvidenceHash != hash || decide.EvidenceHash != hash || !approval.Passes(hash) {
+	if err != nil || answer.EvidenceHash != hash || decide.EvidenceHash != hash || *approval.Request.Evidence[0].Hash != hash {
 		t.Errorf("%s, %v", hash, err)
 	}
 	if match := autonomy.MatchOf(asked.Tool, asked.Args, *asked.Target, hash); approval.Request.GrantMatch != match {

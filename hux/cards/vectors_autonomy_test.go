@@ -15,7 +15,7 @@ func TestDecisionVectors(t *testing.T) {
 			DenyGrant  bool `json:"deny_grant"`
 			Private    bool
 			BudgetLeft bool `json:"budget_left"`
-			autonomy.Decision
+			autonomy.Ruling
 		}
 	}
 	vectors(t, "rules.json", &want)
@@ -23,7 +23,7 @@ func TestDecisionVectors(t *testing.T) {
 		got := autonomy.Decide(autonomy.Situation{
 			Level: v.Level, Capability: v.Capability, AllowGrant: v.AllowGrant, DenyGrant: v.DenyGrant, Private: v.Private, BudgetLeft: v.BudgetLeft,
 		})
-		if got != v.Decision {
+		if got != v.Ruling {
 			t.Errorf("%+v: %+v", v, got)
 		}
 	}

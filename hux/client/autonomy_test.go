@@ -43,9 +43,10 @@ func TestDecideAndAwait(t *testing.T) {
 	if err != nil || polls != 3 || !a.Passes(d.EvidenceHash) || a.Passes("sha256:2") {
 		t.Errorf("after %d polls %v, %v", polls, a, err)
 	}
-	a.Status = "expired"
-	if a.Passes(d.EvidenceHash) {
-		t.Error("an expired approval lets a call pass")
+	for _, a.Status = range []string{"pending", "denied", "expired", "cancelled", ""} {
+		if a.Passes(d.EvidenceHash) {
+			t.Errorf("an approval that is %q lets a call pass", a.Status)
+		}
 	}
 	if _, err := c.AwaitApproval(t.Context(), "apr_2"); err == nil {
 		t.Error("an approval that there is not was waited for")

@@ -31,7 +31,7 @@ func (s *Service) scopeOf(r *http.Request) (string, error) {
 	if q.Has("scope") {
 		scope = q.Get("scope")
 	}
-	if specificity(scope) == 0 {
+	if !isScope(scope) {
 		return "", hux.Errorf(hux.BadRequest, "A scope is user, project:ID or conversation:ID.")
 	}
 	return scope, nil
@@ -71,11 +71,7 @@ func (s *Service) policy(tx *store.Tx, owner hux.User, scope string) (*Policy, e
 // applying is the policy that applies to a conversation, with its budgets as
 // they are for a run.
 func (s *Service) applying(tx *store.Tx, c *conversation.Conversation, runID string, now time.Time) (Policy, error) {
-	scopes := []string{ConversationScope(c.ID)}
-	if c.ProjectID != nil {
-		scopes = append(scopes, ProjectScope(*c.ProjectID))
-	}
-	for _, scope := range append(scopes, UserScope) { // the most specific first
+	for _, scope := range Scopes(c.ID, c.ProjectID) {
 		p, err := s.policy(tx, c.Owner, scope)
 		if err != nil {
 			return Policy{}, err

@@ -2,10 +2,12 @@ package autonomy
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"bstein.dev/hux/hux"
@@ -14,8 +16,154 @@ import (
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
 )
+
+const pendingBucket = "pending" // hash of run, and approval id → nothing, while the approval is pending
+
+func (s *Service) pendingKey(a *Approval) string {
+	return s.Keys.Short("run", a.ConversationID, a.RunID) + a.ID
+}
+
+// pendingOf are the approvals of a run that are pending.
+func (s *Service) pendingOf(tx *store.Tx, conversationID, runID string) (ids []string) {
+	prefix := s.Keys.Short("run", conversationID, runID)
+	for _, e := range tx.List(pendingBucket, prefix) {
+		ids = append(ids, strings.TrimPrefix(e.Key, prefix))
+	}
+	return ids
+}
+
+// request answers POST /approvals: an agent asks a person, whatever the policy
+// says. The same call of the same run is asked about once.
+func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call) error {
+	var in ApprovalCreate
+	canonical, err := s.Door.Read(w, r, "hux.approval.create.v1", &in)
+	if err != nil {
+		return err
+	}
+	if err := schema.Refused(faultsOfApprovalCreate(&in)); err != nil {
+		return err
+	}
+	if _, err := s.Keys.Of(r, call, canonical); err != nil {
+		return err
+	}
+	callID := ""
+	for _, e := range in.Request.Evidence {
+		if e.Kind == "tool_call" {
+			callID = e.ID
+		}
+	}
+	q, err := newQuestion(in.Request.Tool, in.Request.Args, in.Request.Target, callID, in.Request.Summary)
+	if err != nil {
+		return err
+	}
+	q.surface, q.lives = in.SurfaceHint, time.Duration(in.ExpiresInMS)*time.Millisecond
+	release, err := s.Due.Hold(r.Context(), call.Tenant(), time.Now().Add(ApprovalLifetime(q.lives, true)))
+	if err != nil {
+		return err
+	}
+	defer release()
+	var a *Approval
+	var c changes
+	status := http.StatusCreated
+	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
+		c, status = changes{}, http.StatusCreated
+		if err := s.place(tx, call, in.Run, &q); err != nil {
+			return err
+		}
+		if err := s.running(tx, &q); err != nil {
+			return err
+		}
+		if value := tx.Get(callsBucket, s.callKey(&q)); value != nil {
+			var said askedCall
+			if err := json.Unmarshal(value, &said); err != nil {
+				return err
+			}
+			if said.ApprovalID != nil {
+				status = http.StatusOK
+				a, err = s.approvals.Load(tx, call, *said.ApprovalID)
+				return err
+			}
+		}
+		if a, err = s.ask(tx, call, &q, &c); err != nil {
+			return err
+		}
+		value, err := json.Marshal(askedCall{Ruling: Ruling{Ask, ByMatrix}, ApprovalID: &a.ID})
+		if err != nil {
+			return err
+		}
+		return tx.Put(callsBucket, s.callKey(&q), value)
+	})
+	if err != nil {
+		return err
+	}
+	s.wake(call.Tenant(), c)
+	if status == http.StatusOK {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	a.Status = a.StateAt(time.Now())
+	w.Header().Set("ETag", api.ETag(a.ID, a.Revision))
+	return api.JSON(w, status, a)
+}
+
+// ask makes the approval of a question, and tells of it. Where nobody is there
+// to see it, it has expired as soon as it is made.
+func (s *Service) ask(tx *store.Tx, call *api.Call, q *question, c *changes) (*Approval, error) {
+	attended := s.Log.Present(string(q.conversation.Owner))
+	shown := Show(q.tool, q.args)
+	summary := shown.Summary
+	if q.summary != "" {
+		masked, _ := redact.MaskText(q.summary)
+		summary = oneLine(masked)
+	}
+	a, err := s.approvals.Create(tx, call, q.conversation.Owner, func(m hux.Meta) *Approval {
+		a := &Approval{
+			Meta: m, ConversationID: q.conversation.ID, RunID: q.runID, SurfaceHint: q.surface, Status: ApprovalStates.Start,
+			ExpiresAt: hux.Time{Time: m.CreatedAt.Add(ApprovalLifetime(q.lives, attended))},
+			Request: Request{
+				Capability: gravest(q.capabilities), Capabilities: q.capabilities, Tool: q.tool, Summary: summary, ArgsRedacted: shown.Args,
+				Evidence: q.evidence(), Choices: Choices(q.capabilities, true), GrantMatch: MatchOf(q.tool, q.args, q.target, q.hash),
+			},
+		}
+		if q.target != "" {
+			a.Request.Target = &q.target
+		}
+		if !attended {
+			a.Status = "expired"
+		}
+		return a
+	})
+	if err != nil {
+		return nil, err
+	}
+	started := "started"
+	if err := c.tell(tx, call, event.Event{
+		ConversationID: a.ConversationID, RunID: a.RunID, Kind: "approval.requested", Status: &started, Summary: a.Request.Summary, Evidence: a.refs(),
+		Data: facts{"approval_id": a.ID, "tool": q.tool, "tool_call_id": q.callID, "capability": a.Request.Capability, "expires_at": a.ExpiresAt}.json(),
+	}); err != nil {
+		return nil, err
+	}
+	if !attended {
+		return a, c.resolved(tx, call, a, "nobody was there to decide")
+	}
+	c.approvals = append(c.approvals, a.ID)
+	if err := tx.Put(pendingBucket, s.pendingKey(a), []byte{}); err != nil {
+		return nil, err
+	}
+	return a, due.Put(tx, a.due())
+}
+
+// refs are what an event about the approval refers to.
+func (a *Approval) refs() []hux.EvidenceRef {
+	return append([]hux.EvidenceRef{{Kind: "approval", ID: a.ID, Owner: "hux"}}, a.Request.Evidence...)
+}
+
+func (a *Approval) due() due.Item { return due.Item{At: a.ExpiresAt.Time, Kind: dueApproval, ID: a.ID} }
+
+// gravest is the capability that speaks for a call.
+func gravest(capabilities []Capability) Capability { return capabilities[len(capabilities)-1] }
 
 func (s *Service) listApprovals(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	l, err := s.Cursors.List(r, call.Tenant(), "status", "conversation_id", "run_id")

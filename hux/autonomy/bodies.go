@@ -72,22 +72,6 @@ type DecisionCreate struct {
 	ExpiresInMS int64          `json:"expires_in_ms"`
 }
 
-// Judgement is hux.decision.v1, the answer to DecisionCreate.
-type Judgement struct {
-	Schema string `json:"schema"`
-	Decision
-	Capabilities []CapabilityDecision `json:"capabilities"`
-	EvidenceHash string               `json:"evidence_hash"`
-	GrantID      *string              `json:"grant_id"`    // that it rests on
-	ApprovalID   *string              `json:"approval_id"` // to wait on, where it is to be asked
-}
-
-// CapabilityDecision is what applies to one capability of a call.
-type CapabilityDecision struct {
-	Capability Capability `json:"capability"`
-	Decision
-}
-
 // ReceiptCreate is hux.receipt.create.v1.
 type ReceiptCreate struct {
 	Kind string `json:"kind"`
@@ -95,14 +79,6 @@ type ReceiptCreate struct {
 	Outcome     string       `json:"outcome"`
 	SideEffects []SideEffect `json:"side_effects"`
 	Coverage    string       `json:"coverage"`
-}
-
-// Cancellation is hux.cancel.v1: how far the stop of a run is.
-type Cancellation struct {
-	Schema     string   `json:"schema"`
-	State      string   `json:"state"` // stopping, or the outcome of the receipt
-	ReceiptID  *string  `json:"receipt_id"`
-	DeadlineAt hux.Time `json:"deadline_at"`
 }
 
 // HermesEvent is hux.ingest.hermes.v1, the body of a webhook of Hermes.

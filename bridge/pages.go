@@ -17,22 +17,25 @@ import (
 // Page names one of our pages.
 type Page string
 
-// Our pages. Home, Activity, Panel, SignOut, Status and Contract belong to a
-// signed-in user; they say nothing of that user by themselves but ask /hux/api/me, so that
-// they may be served before it is known who asks. Panel alone may be framed,
-// by the chat origin.
+// Our pages. Home, Activity, Panel, Decisions, Autonomy, SignOut, Status and
+// Contract belong to a signed-in user; they say nothing of that user by
+// themselves but ask the API, so that they may be served before it is known who
+// asks. Panel and Decisions alone may be framed, by the chat origin.
 const (
-	Home      Page = "home"       // the console's first page
-	Activity  Page = "activity"   // conversations and what happens in them
-	Panel     Page = "panel"      // what the bridge frames beside the WebUI
-	SignOut   Page = "sign-out"   // asks before it signs out
-	Clear     Page = "clear"      // clears the chat host, at a sign-out and before another user
-	SignedOut Page = "signed-out" // after sign-out
-	Status    Page = "status"     // operators: slots and findings
-	Contract  Page = "contract"   // what the contract says, record by record
-	NoSlot    Page = "no-slot"    // instead of the WebUI: nothing assigned
-	SlotDown  Page = "slot-down"  // instead of the WebUI: it does not answer
-	Failure   Page = "failure"    // anything else that went wrong
+	Home      Page = "home"            // the console's first page
+	Activity  Page = "activity"        // conversations and what happens in them
+	Panel     Page = "panel"           // what the bridge frames beside the WebUI
+	Decisions Page = "decisions"       // what waits for a decision; the bridge frames it over the WebUI's composer
+	Autonomy  Page = "autonomy"        // level, permissions, budgets, grants, receipts
+	Again     Page = "signed-in-again" // the end of signing in again
+	SignOut   Page = "sign-out"        // asks before it signs out
+	Clear     Page = "clear"           // clears the chat host, at a sign-out and before another user
+	SignedOut Page = "signed-out"      // after sign-out
+	Status    Page = "status"          // operators: slots and findings
+	Contract  Page = "contract"        // what the contract says, record by record
+	NoSlot    Page = "no-slot"         // instead of the WebUI: nothing assigned
+	SlotDown  Page = "slot-down"       // instead of the WebUI: it does not answer
+	Failure   Page = "failure"         // anything else that went wrong
 )
 
 // Facts is what a page is told by the server; each shows what it has a place
@@ -140,7 +143,7 @@ func (p *Pages) Write(w http.ResponseWriter, r *http.Request, status int, page P
 		h.Set("Referrer-Policy", "no-referrer")
 	}
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	if page == Panel {
+	if page == Panel || page == Decisions {
 		h.Set("Content-Security-Policy", p.panel)
 	} else {
 		h.Set("Content-Security-Policy", p.page)

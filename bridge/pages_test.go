@@ -15,7 +15,7 @@ import (
 
 var allPages = []bridge.Page{
 	bridge.Home, bridge.Activity, bridge.Panel, bridge.SignOut, bridge.SignedOut, bridge.Status,
-	bridge.NoSlot, bridge.SlotDown, bridge.Failure, bridge.Clear, bridge.Contract,
+	bridge.NoSlot, bridge.SlotDown, bridge.Failure, bridge.Clear, bridge.Contract, bridge.Decisions, bridge.Autonomy, bridge.Again,
 }
 
 // write renders a page of a console at console.example.org, or of one origin
@@ -57,7 +57,7 @@ func TestPagesHeaders(t *testing.T) {
 			t.Errorf("%s: status %d", page, res.StatusCode)
 		}
 		framers, frameOptions := "'none'", "DENY"
-		if page == bridge.Panel {
+		if page == bridge.Panel || page == bridge.Decisions {
 			framers, frameOptions = "https://chat.example.org", ""
 		}
 		referrer := "same-origin"

@@ -15,11 +15,24 @@ const UNNAMED = 'New chat';
 /** @type {Map<string, Promise<Conversation | null>>} */
 const known = new Map();
 
-/** @type {Promise<boolean> | undefined} */
-let enabled;
+/** @typedef {import('../pages/api.js').Capabilities} Capabilities */
+
+/** @type {Promise<Capabilities | null> | undefined} */
+let capabilities;
 
 /**
- * The conversation of a session; null where the router has no timeline. It
+ * Whether the router has a card switched on. It waits as long as the router
+ * does not answer.
+ *
+ * @param {string} flag
+ */
+export async function isOn(flag) {
+  capabilities ??= persistently(() => ask('/hux/v1/capabilities'));
+  return (await capabilities)?.flags?.[flag]?.enabled === true;
+}
+
+/**
+ * The conversation of a session; null where the router has no use for one. It
  * waits as long as the router does not answer.
  *
  * @param {Session} session
@@ -57,17 +70,10 @@ export async function rename(session) {
 
 /** @param {Session} session */
 async function tie(session) {
-  enabled ??= persistently(isEnabled).then((answer) => answer ?? false);
-  if (!(await enabled)) return null;
+  if (!(await isOn('hux.activity_timeline')) && !(await isOn('hux.autonomy'))) return null;
   /** @type {ConversationCreate} */
   const body = { title: titleOf(session), external_ref: { system: 'webui', id: session.id } };
   return persistently(() => ask('/hux/v1/conversations', { method: 'POST', body }));
-}
-
-async function isEnabled() {
-  /** @type {import('../pages/api.js').Capabilities} */
-  const { flags } = await ask('/hux/v1/capabilities');
-  return flags?.['hux.activity_timeline']?.enabled === true;
 }
 
 /**

@@ -7,11 +7,15 @@
 // sent to the exact origin and taken only from it and from that very window:
 //   frame → page  ready            the frame listens
 //                 close            Escape was pressed in it
+//                 pending          {count} of what waits for a decision
+//                 size             {height} that the cards over the composer take
 //   page → frame  theme            {dark, fontSize, vars} as the WebUI has them
 //                 conversation     {id} of the open one, null where there is none
 // Nothing secret is ever among them.
 
-import { conversationOf, rename } from './conversation.js';
+import { conversationOf, isOn, rename } from './conversation.js';
+import { Decisions } from './decisions.js';
+import { element, Framed, guarded } from './frame.js';
 import { startReporting } from './report.js';
 import { watchSession } from './session.js';
 
@@ -19,14 +23,6 @@ const FRAME_TIMEOUT = 5_000; // ms for the frame to say that it is ready
 const POLL_EVERY = 30_000; // ms between two looks at the connection
 const POLL_SLOWEST = 120_000; // ms, when it keeps failing
 const FETCH_TIMEOUT = 10_000; // ms
-
-/** The WebUI's custom properties that the framed page may take over. */
-const THEME_VARS = [
-  '--bg', '--sidebar', '--surface', '--text', '--muted', '--border', '--border2',
-  '--accent', '--accent-hover', '--accent-bg', '--accent-bg-strong', '--accent-text',
-  '--input-bg', '--hover-bg', '--error', '--success', '--warning', '--info',
-  '--focus-ring', '--font-ui', '--font-mono',
-];
 
 /** @typedef {'starting' | 'live' | 'reconnecting' | 'offline' | 'slot-down' | 'signed-out'} State */
 
@@ -40,45 +36,16 @@ const STATE_TEXT = {
   'signed-out': 'signed out',
 };
 
-/**
- * Wraps a callback so that what it throws stays here.
- *
- * @template {any[]} A
- * @param {(...args: A) => void | Promise<void>} callback
- * @returns {(...args: A) => void}
- */
-function guarded(callback) {
-  return async (...args) => {
-    try {
-      await callback(...args);
-    } catch (error) {
-      console.warn('hux bridge:', error);
-    }
-  };
-}
-
-/**
- * Makes an element.
- *
- * @template {keyof HTMLElementTagNameMap} K
- * @param {K} tag
- * @param {Record<string, string>} attributes
- * @param {(Node | string)[]} children
- * @returns {HTMLElementTagNameMap[K]}
- */
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
 /** The button, which finds its place again whenever the page moves it out. */
 class Button {
   /** @param {() => void} onPress */
   constructor(onPress) {
     this.dot = element('span', { class: 'hux-dot', 'aria-hidden': 'true' });
     this.text = element('span', { class: 'hux-sr' });
+    this.count = element('span', { class: 'hux-count', 'aria-hidden': 'true', hidden: '' });
+    this.pending = 0;
+    /** @type {State} */
+    this.state = 'starting';
     this.root = element(
       'button',
       {
@@ -90,6 +57,7 @@ class Button {
       },
       this.dot,
       element('span', { class: 'hux-name' }, 'HUX'),
+      this.count,
       this.text,
     );
     this.root.addEventListener('click', guarded(onPress));
@@ -101,8 +69,23 @@ class Button {
 
   /** @param {State} state */
   show(state) {
+    this.state = state;
     this.dot.dataset.state = state;
-    this.text.textContent = ` panel, ${STATE_TEXT[state]}`;
+    this.tell();
+  }
+
+  /** @param {number} count  of what waits for a decision */
+  wait(count) {
+    this.pending = count;
+    this.count.hidden = count === 0;
+    this.count.textContent = String(count);
+    this.tell();
+  }
+
+  tell() {
+    const waits = this.pending === 0 ? '' : this.pending === 1 ? ', one request waits for you' : `, ${this.pending} requests wait for you`;
+    const text = ` panel, ${STATE_TEXT[this.state]}${waits}`;
+    if (this.text.textContent !== text) this.text.textContent = text;
   }
 
   /** Puts the button into the title bar, else into a corner of the window. */
@@ -132,7 +115,7 @@ class Panel {
   constructor(origin, button) {
     this.origin = origin;
     this.button = button;
-    /** @type {HTMLIFrameElement | null} */
+    /** @type {Framed | null} */
     this.frame = null;
     this.timer = 0;
     /** @type {string | null} */
@@ -156,11 +139,6 @@ class Panel {
     window.addEventListener('keydown', guarded((event) => {
       if (event.key === 'Escape' && this.isOpen && !event.defaultPrevented && !event.isComposing) this.close();
     }));
-    window.addEventListener('message', guarded((event) => this.receive(event)));
-    new MutationObserver(guarded(() => this.sendTheme())).observe(document.documentElement, {
-      attributes: true,
-      attributeFilter: ['class', 'style', 'data-skin', 'data-font-size'],
-    });
   }
 
   get isOpen() {
@@ -176,13 +154,9 @@ class Panel {
     if (!this.root.isConnected) document.body.append(this.root);
     const bar = this.button.root.closest('header');
     this.root.style.setProperty('--hux-top', `${Math.max(0, bar?.getBoundingClientRect().bottom ?? 0)}px`);
-    const frame = element('iframe', {
-      class: 'hux-frame hux-waiting',
-      title: 'HUX: activity, and who you are',
-      src: `${this.origin}/hux/api/ui/panel`,
-    });
-    this.body.replaceChildren(element('p', { class: 'hux-note', role: 'status' }, 'Loading…'), frame);
-    this.frame = frame;
+    this.frame = new Framed(this.origin, '/hux/api/ui/panel', 'HUX: activity, and who you are', (message) => this.take(message));
+    this.frame.show(this.conversation);
+    this.body.replaceChildren(element('p', { class: 'hux-note', role: 'status' }, 'Loading…'), this.frame.root);
     this.timer = setTimeout(guarded(() => this.giveUp()), FRAME_TIMEOUT);
     this.root.hidden = false;
     this.button.root.setAttribute('aria-expanded', 'true');
@@ -194,6 +168,7 @@ class Panel {
     // Whoever is writing to the WebUI goes on there.
     const focused = document.activeElement;
     const returns = focused === null || focused === document.body || this.root.contains(focused);
+    this.frame?.close();
     this.frame = null;
     this.body.replaceChildren();
     this.root.hidden = true;
@@ -208,18 +183,12 @@ class Panel {
     this.body.querySelector('.hux-note')?.replaceWith(note);
   }
 
-  /** @param {MessageEvent} event */
-  receive(event) {
-    const source = this.frame?.contentWindow;
-    if (!source || event.source !== source || event.origin !== this.origin) return;
-    if (event.data?.hux !== 1) return;
-    switch (event.data.type) {
+  /** @param {import('./frame.js').Message} message  of the framed page */
+  take({ type }) {
+    switch (type) {
       case 'ready':
         clearTimeout(this.timer);
         this.body.querySelector('.hux-note')?.remove();
-        this.frame?.classList.remove('hux-waiting');
-        this.sendTheme();
-        this.sendConversation();
         break;
       case 'close':
         this.close();
@@ -229,36 +198,8 @@ class Panel {
 
   /** @param {string | null} id  of the conversation that the page has open */
   show(id) {
-    if (this.conversation === id) return;
     this.conversation = id;
-    this.sendConversation();
-  }
-
-  sendConversation() {
-    this.send({ hux: 1, type: 'conversation', id: this.conversation });
-  }
-
-  /** @param {{hux: 1, type: string, [name: string]: unknown}} message */
-  send(message) {
-    if (this.frame?.classList.contains('hux-waiting')) return;
-    this.frame?.contentWindow?.postMessage(message, this.origin);
-  }
-
-  sendTheme() {
-    const style = getComputedStyle(document.body);
-    /** @type {Record<string, string>} */
-    const vars = {};
-    for (const name of THEME_VARS) {
-      const value = style.getPropertyValue(name).trim();
-      if (value) vars[name] = value;
-    }
-    this.send({
-      hux: 1,
-      type: 'theme',
-      dark: document.documentElement.classList.contains('dark'),
-      fontSize: getComputedStyle(document.documentElement).fontSize,
-      vars,
-    });
+    this.frame?.show(id);
   }
 }
 
@@ -312,16 +253,16 @@ async function connection() {
   }
 }
 
-/** @param {Panel} panel  that is told which conversation is open */
-function followSession(panel) {
+/** @param {(id: string | null) => void} show  told which conversation is open */
+function followSession(show) {
   let open = '';
   watchSession(guarded(async (session) => {
     const changed = open !== (session?.id ?? '');
     open = session?.id ?? '';
-    if (changed) panel.show(null);
+    if (changed) show(null);
     if (!session) return;
     const conversation = await conversationOf(session);
-    if (open === session.id) panel.show(conversation?.id ?? null);
+    if (open === session.id) show(conversation?.id ?? null);
     await rename(session);
   }));
 }
@@ -338,6 +279,11 @@ guarded(() => {
     button.show(state);
     button.place();
   }));
-  guarded(followSession)(panel);
+  const decisions = new Decisions(origin, (count) => button.wait(count));
+  guarded(followSession)((/** @type {string | null} */ id) => {
+    panel.show(id);
+    decisions.show(id);
+  });
   guarded(startReporting)();
+  guarded(async () => { if (await isOn('hux.autonomy')) decisions.start(); })();
 })();

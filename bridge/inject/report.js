@@ -2,10 +2,11 @@
 // The page's own streams are listened to, none is opened, and what was said or
 // done with a tool is left out: kind, tool name, state and ids alone. Each
 // report has a key of its own, so that several tabs and a stream that is
-// replayed make one event of it.
+// replayed make one event of it. A stop that is asked for in the page is asked
+// of the router too, so that there is a receipt.
 
-import { ask } from '../pages/api.js';
-import { conversationOf, persistently } from './conversation.js';
+import { ask, Refused } from '../pages/api.js';
+import { conversationOf, isOn, persistently } from './conversation.js';
 import { currentSession, isForeignId, webui } from './session.js';
 
 const LOOK_EVERY = 1_000; // ms
@@ -29,6 +30,8 @@ class Run {
     this.session = session;
     this.heard = false; // whether its stream is listened to
     this.over = false;
+    this.stopped = false; // its stop was asked for
+    this.ended = false; // the router takes nothing of it any more
     /** @type {Set<string>} */
     this.said = new Set();
     /** @type {Set<string>} of the stream's events, some of which come again */
@@ -52,11 +55,33 @@ class Run {
     this.said.add(key);
     /** @type {EventCreate} */
     const body = { kind, status, summary, run_id: this.id, data, sensitivity: 'normal', redaction: { level: 'none' } };
+    this.tell(async (conversation) => {
+      if (!this.ended && await isOn('hux.activity_timeline')) {
+        await ask(`/hux/v1/conversations/${conversation}/events`, { method: 'POST', headers: { 'Idempotency-Key': key }, body });
+      }
+    });
+  }
+
+  /** Asks for the run's stop. */
+  stop() {
+    if (this.stopped) return;
+    this.stopped = true;
+    this.tell(async (conversation) => {
+      if (await isOn('hux.autonomy')) {
+        await ask(`/hux/v1/conversations/${conversation}/runs/${this.id}/cancel`, { method: 'POST', body: {} });
+      }
+    });
+  }
+
+  /** @param {(conversation: string) => Promise<void>} request  sent after those before it */
+  tell(request) {
     this.reports = this.reports.then(async () => {
       const conversation = await conversationOf(this.session);
       if (!conversation) return;
-      const path = `/hux/v1/conversations/${conversation.id}/events`;
-      await persistently(() => ask(path, { method: 'POST', headers: { 'Idempotency-Key': key }, body }));
+      await persistently(() => request(conversation.id).catch((error) => {
+        if (error instanceof Refused && error.code === 'run_ended') this.ended = true;
+        throw error;
+      }));
     });
   }
 
@@ -157,7 +182,10 @@ function listen(source) {
   on('tool', (run, event) => run.tool(event, false));
   on('tool_complete', (run, event) => run.tool(event, true));
   on('done', (run) => run.finish('completed'));
-  on('cancel', (run) => run.finish('cancelled'));
+  on('cancel', (run) => {
+    run.stop(); // wherever it was asked for
+    run.finish('cancelled');
+  });
   on('apperror', (run) => run.finish('failed'));
 }
 
@@ -182,6 +210,9 @@ export function startReporting() {
     }
   };
 
+  document.addEventListener('DOMContentLoaded', watchStop);
+  if (document.readyState !== 'loading') watchStop();
+
   /** @type {Run | null} */
   let shown = null;
   setInterval(() => {
@@ -193,4 +224,20 @@ export function startReporting() {
     }
     if (id !== null && shown === null) shown = runOf(id);
   }, LOOK_EVERY);
+}
+
+/** Hears of the page's own stop, whose function is global there. */
+function watchStop() {
+  const page = /** @type {{cancelStream?: unknown}} */ (/** @type {unknown} */ (window));
+  const native = page.cancelStream;
+  if (typeof native !== 'function' || 'hux' in native) return;
+  page.cancelStream = Object.assign(function stop(/** @type {unknown[]} */ ...args) {
+    try {
+      runOf(webui()?.activeStreamId)?.stop();
+    } catch (error) {
+      console.warn('hux bridge:', error);
+    }
+    // @ts-ignore: this is the caller's
+    return native.apply(this, args);
+  }, { hux: true });
 }

@@ -1,7 +1,7 @@
 // The activity timeline as a whole page: the user's conversations, and what
 // happens in the one that the address names after its #.
 
-import { ask, CONVERSATION_ID, Refused } from './api.js';
+import { ask, CONVERSATION_ID, Refused, switchedOn } from './api.js';
 import { element, part, timeElement } from './dom.js';
 import { Timeline } from './timeline.js';
 
@@ -33,7 +33,9 @@ more.addEventListener('click', () => load(next));
 window.addEventListener('hashchange', () => choose(true));
 document.addEventListener('visibilitychange', refresh);
 setInterval(refresh, REFRESH_EVERY);
-void load(null).then(() => {
+void Promise.all([switchedOn(), load(null)]).then(([on]) => {
+  if (on('hux.autonomy')) timeline.withAutonomy(!on('hux.activity_timeline'));
+  part(document, 'a[data-autonomy]').hidden = !on('hux.autonomy');
   const first = list.querySelector('a');
   if (location.hash === '' && first && matchMedia('(min-width: 800px)').matches) {
     history.replaceState(null, '', first.getAttribute('href'));

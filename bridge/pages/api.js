@@ -46,6 +46,21 @@
  */
 
 const TIMEOUT = 10_000; // ms
+const SKEW = 2_000; // ms by which a clock may differ unheeded: the router tells whole seconds
+
+let ahead = 0; // ms by which the router's clock is ahead of ours
+
+/** The time by the router's clock, in ms as Date.now() has it. */
+export function routerNow() {
+  return Date.now() + ahead;
+}
+
+/** @param {Response} answer */
+function readClock(answer) {
+  const difference = Date.parse(answer.headers.get('Date') ?? '') + 500 - Date.now();
+  if (Math.abs(difference) > SKEW) ahead = difference;
+  else if (!Number.isNaN(difference)) ahead = 0;
+}
 
 /** The form of a conversation's id. */
 export const CONVERSATION_ID = /^cnv_[0-9a-f]{32}$/;
@@ -105,6 +120,18 @@ export async function ask(path, { method = 'GET', body, headers = {} } = {}) {
     body: body === undefined ? undefined : JSON.stringify(body),
     signal: AbortSignal.timeout(TIMEOUT),
   });
+  readClock(answer);
   if (answer.ok) return answer.status === 204 ? null : answer.json();
   throw await refusal(answer);
+}
+
+/**
+ * The cards that the router has switched on; none while it does not answer.
+ *
+ * @returns {Promise<(flag: string) => boolean>}
+ */
+export async function switchedOn() {
+  /** @type {Capabilities | null} */
+  const capabilities = await ask('/hux/v1/capabilities').catch(() => null);
+  return (flag) => capabilities?.flags?.[flag]?.enabled === true;
 }

@@ -41,3 +41,13 @@ export function timeElement(time) {
     : date.toLocaleString(undefined, { dateStyle: 'short', timeStyle: 'short' });
   return element('time', { datetime: time, title: date.toLocaleString() }, text);
 }
+
+/**
+ * Text of an agent's as it is, with what would not be seen, or would move what
+ * is seen, told by its code.
+ *
+ * @param {string} text
+ */
+export function plain(text) {
+  return text.replace(/[^\P{C}\n\t]|[\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu, (c) => `⟨U+${(c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`);
+}

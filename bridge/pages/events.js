@@ -1,7 +1,7 @@
 // The words for events. Kinds of a later version are shown like the others.
 
 /** @typedef {import('./stream.js').HuxEvent} HuxEvent */
-/** @typedef {'run' | 'message' | 'tool' | 'other'} Category */
+/** @typedef {'run' | 'message' | 'tool' | 'decision' | 'other'} Category */
 
 /** @type {Record<string, string>} */
 const KIND_TEXT = {
@@ -14,6 +14,11 @@ const KIND_TEXT = {
   'tool.started': 'Tool started',
   'tool.finished': 'Tool finished',
   'attachment.added': 'File attached',
+  'approval.requested': 'Asks for a decision',
+  'approval.resolved': 'Decision',
+  'grant.created': 'Granted',
+  'grant.revoked': 'Grant taken back',
+  'policy.changed': 'Level or budgets changed',
 };
 
 /** @type {Record<string, string>} */
@@ -31,6 +36,7 @@ const STATUS_TEXT = {
  */
 export function categoryOf(kind) {
   const first = kind.split('.', 1)[0];
+  if (first === 'approval' || first === 'grant' || first === 'policy') return 'decision';
   return first === 'run' || first === 'message' || first === 'tool' ? first : 'other';
 }
 

@@ -1,6 +1,6 @@
 // The console's first page.
 
-import { ask, Refused } from './api.js';
+import { ask, Refused, switchedOn } from './api.js';
 import { clearChat } from './chat.js';
 import { followMe, isOperator } from './me.js';
 
@@ -14,18 +14,14 @@ followMe((state, me) => {
   signedIn ||= state === 'live';
 });
 everywhere();
-void offerActivity();
+void offerPages();
 
-/** Links to the activity page where there is one. */
-async function offerActivity() {
-  const link = document.querySelector('a[data-activity]');
-  if (!(link instanceof HTMLElement)) return;
-  try {
-    /** @type {import('./api.js').Capabilities} */
-    const capabilities = await ask('/hux/v1/capabilities');
-    link.hidden = !capabilities.flags['hux.activity_timeline']?.enabled;
-  } catch {
-    link.hidden = true; // there is no API here, or it does not answer just now
+/** Links to the pages of what the router has. */
+async function offerPages() {
+  const on = await switchedOn();
+  for (const [name, flag] of [['activity', 'hux.activity_timeline'], ['autonomy', 'hux.autonomy']]) {
+    const link = document.querySelector(`a[data-${name}]`);
+    if (link instanceof HTMLElement) link.hidden = !on(flag ?? '');
   }
 }
 

@@ -1,7 +1,7 @@
 // The panel that the bridge frames beside the WebUI: what happens in the
 // conversation that is open, and who the user is.
 
-import { ask } from './api.js';
+import { switchedOn } from './api.js';
 import { part } from './dom.js';
 import { followMe } from './me.js';
 import { joinBridge } from './theme.js';
@@ -37,13 +37,16 @@ followMe((state) => {
   if (state === 'live') void enable();
 });
 
-/** Shows the timeline where the router has one. */
+/** Shows the timeline, or what waits for a decision, where the router has it. */
 async function enable() {
   if (enabled) return;
-  /** @type {import('./api.js').Capabilities | null} */
-  const capabilities = await ask('/hux/v1/capabilities').catch(() => null);
-  if (enabled || !capabilities?.flags?.['hux.activity_timeline']?.enabled) return;
+  const on = await switchedOn();
+  const seen = on('hux.activity_timeline');
+  const decided = on('hux.autonomy');
+  if (enabled || !(seen || decided)) return;
   enabled = true;
+  if (decided) timeline.withAutonomy(!seen);
+  part(document, '[data-autonomy]').hidden = !decided;
   part(document, '[data-tabs]').hidden = false;
   if (tabs[0]) select(tabs[0]);
   timeline.show(conversation);

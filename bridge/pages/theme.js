@@ -1,6 +1,6 @@
 // A framed page's side of the bridge: it says that it listens, takes the
-// WebUI's theme and the id of the conversation that it shows, and passes
-// Escape on. Messages are taken only from the chat origin and from the window
+// WebUI's theme and the id of the conversation that it shows, passes Escape on,
+// and tells how much waits for a decision and how high it is. Messages are taken only from the chat origin and from the window
 // that frames us, and only values that can be nothing but a colour, a list of
 // fonts, a size or an id are used.
 
@@ -22,10 +22,12 @@ const FONT_VARS = ['--font-ui', '--font-mono'];
  * Joins the bridge of the page that frames this one.
  *
  * @param {(id: string | null) => void} showConversation
+ * @returns {{tell: (message: Record<string, unknown>) => void} | undefined} undefined where no page frames this one
  */
 export function joinBridge(showConversation) {
   const chat = document.documentElement.dataset.chat;
-  if (!chat || window.parent === window) return;
+  if (!chat || window.parent === window) return undefined;
+  const tell = (/** @type {Record<string, unknown>} */ message) => window.parent.postMessage({ hux: 1, ...message }, chat);
 
   window.addEventListener('message', (event) => {
     if (event.origin !== chat || event.source !== window.parent) return;
@@ -35,9 +37,10 @@ export function joinBridge(showConversation) {
     if (type === 'conversation') showConversation(typeof id === 'string' && CONVERSATION_ID.test(id) ? id : null);
   });
   window.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') window.parent.postMessage({ hux: 1, type: 'close' }, chat);
+    if (event.key === 'Escape') tell({ type: 'close' });
   });
-  window.parent.postMessage({ hux: 1, type: 'ready' }, chat);
+  tell({ type: 'ready' });
+  return { tell };
 }
 
 /** @param {{dark?: unknown, fontSize?: unknown, vars?: unknown}} theme */

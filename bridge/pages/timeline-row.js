@@ -1,7 +1,10 @@
 // The elements of a timeline: an event, and a run with its events.
 
+import { ask, Refused } from './api.js';
+import { outcomeText } from './autonomy-words.js';
 import { element, timeElement } from './dom.js';
 import { categoryOf, durationText, factsOf, isFailure, kindText, lineOf, reporterText, statusText } from './events.js';
+import { receiptLine } from './receipt.js';
 
 /** @typedef {import('./stream.js').HuxEvent} HuxEvent */
 
@@ -80,9 +83,13 @@ function details(event) {
 
 /** The events of one run, or those between runs that belong to none. */
 export class RunGroup {
-  /** @param {string | null} run */
-  constructor(run) {
+  /**
+   * @param {string | null} run
+   * @param {string} [conversation]  given where its runs can be stopped
+   */
+  constructor(run, conversation) {
     this.run = run;
+    this.conversation = conversation;
     /** @type {EventRow[]} */
     this.rows = [];
     /** @type {HuxEvent | undefined} */
@@ -90,6 +97,9 @@ export class RunGroup {
     /** @type {HuxEvent | undefined} */
     this.finished = undefined;
     this.superseded = false; // a later run has started
+    this.stopping = false; // somebody has asked for its stop
+    /** @type {HuxEvent | undefined} */
+    this.receipt = undefined; // and this is what came of it
     this.list = element('ol', { class: 'events' });
     this.root = element('li', { class: run === null ? 'loose' : 'run' }, this.list);
     this.pill = element('span', { class: 'pill' });
@@ -102,8 +112,27 @@ export class RunGroup {
       this.pill,
       this.facts,
     );
-    if (run !== null) this.root.prepend(this.head);
+    this.stopper = element('button', { type: 'button', class: 'stop danger', hidden: '' }, 'Stop');
+    this.failed = element('p', { class: 'notice error', role: 'alert', hidden: '' });
+    if (run !== null) this.root.prepend(element('div', { class: 'run-bar' }, this.head, this.stopper), this.failed);
     this.head.addEventListener('click', () => this.open(!this.isOpen));
+    this.stopper.addEventListener('click', () => this.stop());
+  }
+
+  /** Asks for the run's stop. It is stopped once there is a receipt. */
+  async stop() {
+    this.stopping = true;
+    this.failed.hidden = true;
+    this.draw();
+    this.head.focus();
+    try {
+      await ask(`/hux/v1/conversations/${this.conversation}/runs/${this.run}/cancel`, { method: 'POST', body: {} });
+    } catch (error) {
+      this.stopping = this.rows.some(({ event }) => event.kind === 'run.cancel_requested');
+      this.failed.textContent = error instanceof Refused ? error.message : 'The router did not answer, so it is not known whether it was asked to stop. Try again.';
+      this.failed.hidden = this.stopping;
+      this.draw();
+    }
   }
 
   get isOpen() {
@@ -117,7 +146,7 @@ export class RunGroup {
   }
 
   get isRunning() {
-    return this.started !== undefined && !this.finished && !this.superseded;
+    return this.started !== undefined && !this.finished && !this.superseded && !this.receipt;
   }
 
   /** @param {EventRow} row */
@@ -128,6 +157,8 @@ export class RunGroup {
     // A run that two have reported is one.
     if (event.kind === 'run.started') this.started ??= event;
     if (event.kind === 'run.finished') this.finished ??= event;
+    if (event.kind === 'run.cancel_requested') this.stopping = true;
+    if (event.kind === 'run.receipt') this.settle(event);
     if (event.kind === 'tool.finished') {
       const took = event.data?.duration_ms;
       const call = event.data?.tool_call_id;
@@ -136,6 +167,16 @@ export class RunGroup {
       else if (start) row.took(Date.parse(event.created_at) - Date.parse(start.event.created_at));
     }
     this.draw();
+  }
+
+  /** @param {HuxEvent} event  that tells of the receipt */
+  settle(event) {
+    if (this.receipt) return;
+    this.receipt = event;
+    this.failed.hidden = true;
+    const { receipt_id: id, outcome, side_effects: effects } = event.data ?? {};
+    if (typeof id !== 'string' || typeof outcome !== 'string') return;
+    this.list.before(receiptLine({ id, outcome, effects: Number(effects) || 0 }));
   }
 
   /** @returns {EventRow | undefined} the oldest, taken out */
@@ -151,9 +192,17 @@ export class RunGroup {
     if (this.run === null) return;
     const first = this.started ?? this.rows[0]?.event;
     if (!first) return;
-    const state = this.finished ? (this.finished.status ?? 'ended') : this.isRunning ? 'started' : this.started ? 'open' : 'part';
+    const outcome = this.receipt?.data?.outcome;
+    const state =
+      typeof outcome === 'string' ? outcome
+      : this.stopping ? 'stopping'
+      : this.finished ? (this.finished.status ?? 'ended')
+      : this.isRunning ? 'started' : this.started ? 'open' : 'part';
+    this.stopper.hidden = !this.conversation || !this.isRunning || this.stopping || this.receipt !== undefined;
     const text =
-      state === 'ended' ? 'Ended'
+      typeof outcome === 'string' ? outcomeText(outcome)
+      : state === 'stopping' ? 'Stopping…' // whatever else says that it has ended
+      : state === 'ended' ? 'Ended'
       : state === 'open' ? 'End not reported'
       : state === 'part' ? '' // its start is not among what is shown
       : statusText(state);
@@ -162,7 +211,8 @@ export class RunGroup {
     this.pill.dataset.state = state;
     const count = this.rows.length;
     const parts = [new Date(first.created_at).toLocaleTimeString(undefined, { timeStyle: 'short' })];
-    const end = this.finished ? Date.parse(this.finished.created_at) : this.isRunning ? Date.now() : NaN;
+    const last = this.finished ?? this.receipt;
+    const end = last ? Date.parse(last.created_at) : this.isRunning ? Date.now() : NaN;
     if (this.started && !Number.isNaN(end)) parts.push(durationText(end - Date.parse(this.started.created_at)));
     parts.push(count === 1 ? '1 event' : `${count} events`);
     const facts = parts.join(' · ');

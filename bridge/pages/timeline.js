@@ -2,6 +2,8 @@
 // happens. It holds a bounded part of the log, its newest events or, after
 // "Show earlier", some before.
 
+import { Approvals } from './approvals.js';
+import { Decisions } from './decisions-view.js';
 import { part } from './dom.js';
 import { isFailure, lineOf } from './events.js';
 import { Feed } from './feed.js';
@@ -53,6 +55,9 @@ export class Timeline {
     this.hidden = new Set();
     this.failuresOnly = false;
     this.loading = false;
+    this.autonomous = false; // whether there are decisions to make, and runs can be stopped
+    this.decisions = new Decisions(part(root, '[data-decisions]'), { approvals: () => this.approvals });
+    this.approvals = new Approvals((pending, settled) => this.decisions.show(pending, settled));
     this.announced = 0; // when a screen reader was told last
     /** @type {HuxEvent[]} of which it was not told yet */
     this.news = [];
@@ -68,9 +73,20 @@ export class Timeline {
     setInterval(() => { if (!document.hidden) for (const group of this.groups) if (group.isRunning) group.draw(); }, TICK);
   }
 
+  /**
+   * Says that the router has the card Autonomy; before the first show.
+   *
+   * @param {boolean} alone  without a timeline, whose events would tell of what is asked
+   */
+  withAutonomy(alone) {
+    this.autonomous = true;
+    this.approvals.alone = alone;
+  }
+
   /** @param {string | null} conversation */
   show(conversation) {
     if (this.feed?.conversation === conversation) return;
+    if (this.autonomous) this.approvals.show(conversation ?? undefined);
     this.feed?.close();
     this.feed = null;
     this.clear();
@@ -107,10 +123,12 @@ export class Timeline {
     this.drawn();
     this.toEnd();
     this.tellMoved(events);
+    this.approvals.begin(events);
   }
 
   /** @param {HuxEvent[]} events */
   more(events) {
+    this.approvals.take(events);
     const stay = !this.isAtEnd;
     if (this.atHead) {
       for (const event of events) this.append(event);
@@ -142,7 +160,7 @@ export class Timeline {
     let group = run === null ? undefined : this.groups.find((g) => g.run === run);
     if (run === null && this.groups.at(-1)?.run === null) group = this.groups.at(-1);
     if (!group) {
-      group = new RunGroup(run);
+      group = new RunGroup(run, this.autonomous ? this.feed?.conversation : undefined);
       if (run !== null) for (const before of this.groups) this.supersede(before);
       this.groups.push(group);
       this.list.append(group.root);
@@ -298,7 +316,7 @@ export class Timeline {
       const news = this.news;
       this.news = [];
       this.announced = Date.now();
-      const notable = news.filter((event) => event.kind === 'run.finished' || isFailure(event)).at(-1) ?? news.at(-1);
+      const notable = news.filter((event) => event.kind === 'run.finished' || event.kind === 'run.receipt' || isFailure(event)).at(-1) ?? news.at(-1);
       if (!notable) return;
       this.said.textContent = `${news.length === 1 ? '1 new event' : `${news.length} new events`}. ${lineOf(notable)}`;
     }, Math.max(200, wait));

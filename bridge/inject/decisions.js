@@ -1,0 +1,85 @@
+// What waits for a decision, over the composer: a frame with a page of the
+// console, as high as its card and without height while nothing waits. The page
+// itself hears of what is asked and decides; here it only has its place.
+
+import { element, Framed, guarded } from './frame.js';
+
+const FRAME_TIMEOUT = 10_000; // ms for the frame to say that it is ready
+const LOOK_EVERY = 1_000; // ms between two looks whether it is still in its place
+const MOST = 0.6; // of the window's height
+
+export class Decisions {
+  /**
+   * @param {string} origin  of the console
+   * @param {(count: number) => void} waits  told how many requests wait
+   */
+  constructor(origin, waits) {
+    this.origin = origin;
+    this.waits = waits;
+    /** @type {Framed | null} */
+    this.frame = null;
+    /** @type {string | null} */
+    this.conversation = null;
+    this.height = 0;
+    this.root = element('div', { class: 'hux-decisions' });
+  }
+
+  /** Begins; the WebUI's own card, which decides nothing here, is not shown from now on. */
+  start() {
+    document.body.dataset.huxDecides = '';
+    this.place();
+    setInterval(guarded(() => this.place()), LOOK_EVERY);
+    window.addEventListener('resize', guarded(() => this.size(this.height)));
+  }
+
+  /** Puts the frame above the composer, again if the page took it away. */
+  place() {
+    if (this.root.isConnected) return;
+    const box = document.querySelector('#composerBox');
+    if (!box) return; // this page has no composer (yet)
+    this.frame?.close();
+    this.frame = new Framed(this.origin, '/hux/api/ui/decisions', 'HUX: what the agent asks', (message) => this.take(message));
+    this.frame.show(this.conversation);
+    this.root.replaceChildren(this.frame.root);
+    this.size(0);
+    box.before(this.root);
+    setTimeout(guarded(() => this.giveUp()), FRAME_TIMEOUT);
+  }
+
+  /** The frame did not answer: what it would show is on the console. */
+  giveUp() {
+    if (this.frame?.ready || this.root.querySelector('.hux-note')) return;
+    const link = element('a', { href: `${this.origin}/hux/api/ui/decisions`, target: '_blank', rel: 'noopener' }, 'Open the console');
+    this.root.append(element('p', { class: 'hux-note' }, 'What the agent asks can’t be shown here. ', link));
+  }
+
+  /** @param {string | null} id  of the conversation that the page has open */
+  show(id) {
+    this.conversation = id;
+    this.frame?.show(id);
+  }
+
+  /** @param {import('./frame.js').Message} message  of the framed page */
+  take({ type, height, count }) {
+    switch (type) {
+      case 'ready':
+        this.root.querySelector('.hux-note')?.remove();
+        break;
+      case 'size':
+        if (typeof height === 'number' && height >= 0) this.size(height);
+        break;
+      case 'pending':
+        if (typeof count === 'number' && count >= 0) this.waits(Math.floor(count));
+        break;
+    }
+  }
+
+  /** @param {number} height  in px, of what the page shows */
+  size(height) {
+    this.height = height;
+    const frame = this.frame?.root;
+    if (!frame) return;
+    frame.style.height = `${Math.min(height, Math.floor(window.innerHeight * MOST))}px`;
+    frame.setAttribute('aria-hidden', String(height === 0));
+  }
+}

@@ -1,0 +1,230 @@
+// A card: a call that waits for a decision, exactly what would run, what each
+// choice would grant and for how long, and the time that is left.
+
+import { doesText, matchText, roughly, whenText } from './autonomy-words.js';
+import { routerNow } from './api.js';
+import { element, plain } from './dom.js';
+import { durationText } from './events.js';
+
+const SESSION_HOURS = 12; // contracts 2.7
+const ALWAYS_MS = 30 * 24 * 60 * 60 * 1_000;
+const NOTE_AFTER = 1_000; // ms that a card must be covered or out of sight to say so by itself
+
+/** @typedef {import('../hux.d.ts').Approval} Approval */
+/** @typedef {import('./approvals.js').Outcome} Outcome */
+/** @typedef {import('./guard.js').Refusal} Refusal */
+
+/** @type {Record<string, {label: string, key: string}>} in the order in which they stand */
+const CHOICES = {
+  once: { label: 'Allow once', key: 'o' },
+  session: { label: 'Allow in this session', key: 's' },
+  always: { label: 'Allow always', key: 'a' },
+  deny: { label: 'Deny', key: 'd' },
+};
+
+/** @type {Record<Refusal, string>} */
+const WHY_NOT = {
+  unable: 'This browser can’t tell whether something lies over this card, so it is decided in a window of its own.',
+  covered: 'Something lies over this card, so it takes no decision here.',
+  unseen: 'Not all of this card is in sight, so it takes no decision here.',
+  early: 'Nothing was decided: this had only just appeared or moved. Press again.',
+};
+
+export class ApprovalCard {
+  /**
+   * @param {Approval} approval
+   * @param {object} options
+   * @param {(card: ApprovalCard, choice: string, event: UIEvent) => void} options.chosen
+   * @param {boolean} options.framed  whether a page of ours is in another's
+   * @param {boolean} options.able    whether it may decide here at all
+   * @param {string} [options.where]  names the conversation where cards of several stand together
+   */
+  constructor(approval, { chosen, framed, able, where }) {
+    this.approval = approval;
+    this.expires = Date.parse(approval.expires_at);
+    this.lives = this.expires - Date.parse(approval.created_at);
+    this.busy = false;
+    this.framed = framed;
+    this.noteTimer = 0;
+    const { request, id } = approval;
+    const title = element('h3', { id: `${id}-title` }, 'May it use ', element('b', {}, request.tool), '?');
+    this.left = element('span', { class: 'time-left' });
+    this.note = element('p', { class: 'notice', role: 'alert', hidden: '' });
+    this.choices = element('div', { class: 'choices', role: 'group', 'aria-label': 'Your decision' });
+    this.root = element(
+      'article',
+      { class: 'decision', 'data-approval': id, tabindex: '-1', 'aria-labelledby': `${id}-title`, 'aria-describedby': `${id}-does` },
+      element('div', { class: 'decision-head' }, title, this.left),
+      ...(where ? [element('p', { class: 'muted' }, 'In ', plain(where))] : []),
+      element('p', { id: `${id}-does`, class: 'does' }, `It would ${doesText(request)}.`),
+      this.call(),
+      ...this.words(),
+      this.choices,
+      this.note,
+    );
+    if (able) {
+      for (const choice of Object.keys(CHOICES)) if (request.choices.some((c) => c === choice)) this.choices.append(this.button(choice, chosen));
+    } else {
+      this.note.hidden = false;
+      this.note.textContent = WHY_NOT.unable;
+      this.choices.append(this.ownWindow('button primary', 'Decide in its own window'));
+    }
+    this.root.addEventListener('keydown', (event) => this.key(event));
+    this.tick();
+  }
+
+  /** Exactly what would run. */
+  call() {
+    const { request } = this.approval;
+    const rows = Object.entries(request.args_redacted).map(([name, value]) => row(plain(name), typeof value === 'string' ? value : JSON.stringify(value, null, 2)));
+    const target = request.target ?? '';
+    if (target !== '' && !Object.values(request.args_redacted).includes(target)) rows.push(row('target', target));
+    if (rows.length === 0) return element('p', { class: 'call muted' }, 'Without arguments.');
+    return element('dl', { class: 'call', 'aria-label': 'What would run' }, ...rows);
+  }
+
+  /** What the agent says of it, where it says anything of its own. */
+  words() {
+    const { summary, tool } = this.approval.request;
+    if (summary === tool || summary.startsWith(`${tool}: `)) return [];
+    return [element('p', { class: 'words' }, element('span', { class: 'muted' }, 'In the agent’s words: '), plain(summary))];
+  }
+
+  /**
+   * @param {string} choice
+   * @param {(card: ApprovalCard, choice: string, event: UIEvent) => void} chosen
+   */
+  button(choice, chosen) {
+    const { label, key } = CHOICES[choice] ?? { label: choice, key: '' };
+    const button = element(
+      'button',
+      { type: 'button', class: `choice ${choice}`, 'data-choice': choice, 'aria-keyshortcuts': key },
+      element('span', { class: 'label' }, label, element('kbd', { 'aria-hidden': 'true' }, key.toUpperCase())),
+      element('span', { class: 'grants' }, this.grants(choice)),
+    );
+    button.addEventListener('click', (event) => chosen(this, choice, event));
+    return button;
+  }
+
+  /** @param {string} choice  what it would grant, and for how long */
+  grants(choice) {
+    const { request } = this.approval;
+    const what = `${request.tool} ${matchText(request.grant_match, request.target)}`;
+    switch (choice) {
+      case 'once': return request.choices.some((c) => c === 'always') ? 'This call, and no other.' : 'This call, and no other. A deployment is asked about each time.';
+      case 'session': return `${what}, in this conversation, for ${SESSION_HOURS} hours at most.`;
+      case 'always': return `${what}, everywhere, until ${whenText(new Date(routerNow() + ALWAYS_MS))}. You can take it back under Autonomy.`;
+      default: return 'It does not run, and the agent is told.';
+    }
+  }
+
+  /**
+   * @param {string} look  classes
+   * @param {string} text
+   */
+  ownWindow(look, text) {
+    const link = element('a', { class: look, href: `/hux/api/ui/decisions#${this.approval.conversation_id}`, target: '_blank', rel: 'noopener' }, text);
+    return link;
+  }
+
+  /**
+   * A letter goes to its choice; Enter or the space bar then makes it.
+   *
+   * @param {KeyboardEvent} event
+   */
+  key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.repeat) return;
+    const choice = Object.keys(CHOICES).find((name) => CHOICES[name]?.key === event.key.toLowerCase());
+    const button = choice && this.choices.querySelector(`[data-choice="${choice}"]`);
+    if (!(button instanceof HTMLElement)) return;
+    event.preventDefault();
+    button.focus();
+  }
+
+  /** Shows the time that is left. @returns {number} it, in ms */
+  tick() {
+    const left = this.expires - routerNow();
+    const text = left <= 0 ? 'Time is up' : left > 3_600_000 ? `${roughly(left)} left` : `${durationText(Math.max(left, 10_000)).replace(/ 0 s$/, '')} left`;
+    const shown = left > 0 && left < 10_000 ? `${Math.ceil(left / 1_000)}\u00a0s left` : text;
+    if (this.left.textContent !== shown) this.left.textContent = shown;
+    this.left.classList.toggle('urgent', left < 30_000);
+    this.left.style.setProperty('--left', String(Math.max(0, Math.min(1, left / this.lives))));
+    if (left <= 0) this.root.classList.add('over');
+    return left;
+  }
+
+  /**
+   * Shows whether a decision would be taken now.
+   *
+   * @param {Refusal | null} refusal
+   */
+  arm(refusal) {
+    if (this.root.dataset.guard === (refusal ?? 'armed')) return;
+    this.root.dataset.guard = refusal ?? 'armed';
+    clearTimeout(this.noteTimer);
+    for (const button of this.buttons()) {
+      if (refusal || this.busy) button.setAttribute('aria-disabled', 'true');
+      else button.removeAttribute('aria-disabled');
+    }
+    if (refusal === 'covered' || refusal === 'unseen') this.noteTimer = setTimeout(() => this.refuse(refusal), NOTE_AFTER);
+    else if (!refusal && this.note.dataset.guard !== undefined) this.say('');
+  }
+
+  /** @param {Refusal} refusal */
+  refuse(refusal) {
+    const opens = this.framed && refusal !== 'early' ? [this.ownWindow('', 'Open it in its own window')] : [];
+    this.say(WHY_NOT[refusal], ...opens);
+    this.note.dataset.guard = refusal;
+  }
+
+  /**
+   * Says something on the card; nothing for "".
+   *
+   * @param {string} text
+   * @param {Node[]} more
+   */
+  say(text, ...more) {
+    delete this.note.dataset.guard;
+    this.note.hidden = text === '';
+    this.note.replaceChildren(text, ...more.flatMap((node) => [' ', node]));
+  }
+
+  /** @param {boolean} busy  while the router is asked */
+  wait(busy) {
+    this.busy = busy;
+    this.root.setAttribute('aria-busy', String(busy));
+    for (const button of this.buttons()) {
+      if (busy) button.setAttribute('aria-disabled', 'true');
+      else button.removeAttribute('aria-disabled');
+    }
+  }
+
+  /** @returns {HTMLElement[]} */
+  buttons() {
+    return Array.from(this.choices.querySelectorAll('[data-choice]'), (button) => /** @type {HTMLElement} */ (button));
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {string} value
+ */
+function row(name, value) {
+  return element('div', {}, element('dt', {}, name), element('dd', { dir: 'ltr' }, plain(value)));
+}
+
+/**
+ * How one ended, in a line.
+ *
+ * @param {Approval} approval
+ * @param {Outcome} outcome
+ */
+export function outcomeLine({ request }, { status, choice }) {
+  const how =
+    status === 'approved' ? { once: 'Allowed once', session: 'Allowed in this session', always: 'Allowed always' }[choice ?? ''] ?? 'Allowed'
+    : status === 'denied' ? 'Denied'
+    : status === 'expired' ? 'Expired: nobody decided in time'
+    : status === 'cancelled' ? 'No longer asked: the run has ended'
+    : 'Decided';
+  return `${how}: ${request.tool}`;
+}

@@ -1,0 +1,5 @@
+// The end of signing in again.
+
+import { tellSignedInAgain } from './again.js';
+
+tellSignedInAgain();

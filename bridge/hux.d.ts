@@ -49,6 +49,9 @@ export namespace defs {
   /** An id of the gateway: a message, run, session or tool call. Never parsed. */
   export type ForeignId = string;
 
+  /** 1 of a record that is new, and one more with each change. */
+  export type Revision = number;
+
   /** RFC 3339 in UTC with milliseconds. Never used for ordering. */
   export type Timestamp = string;
 
@@ -68,7 +71,8 @@ export namespace defs {
   /** Who does something. Comes from the credential, never from a body. */
   export interface Actor {
     kind: 'human' | 'agent' | 'worker' | 'system';
-    id: string;
+    /** As the router calls the actor. */
+    id: defs.ForeignId;
   }
 
   /** Which build did it; null where it is not known. */
@@ -141,10 +145,15 @@ export namespace defs {
   /** What a policy is for; a conversation's wins over its project's, and that over the user's. */
   export type PolicyScope = string;
 
+  /** What is counted; seconds are of the time that tools run. */
+  export type BudgetKind = 'tool_calls' | 'network_calls' | 'seconds';
+
+  export type BudgetWindow = 'run' | 'day';
+
   export type Choice = 'once' | 'session' | 'always' | 'deny';
 
   /** A tool as the gateway calls it. */
-  export type ToolName = string;
+  export type ToolName = defs.ForeignId;
 
   /** The arguments that the tool will run with. */
   export type ToolArgs = Record<string, unknown>;
@@ -152,11 +161,21 @@ export namespace defs {
   /** What the call is aimed at: a host, a path or a recipient. */
   export type ToolTarget = string;
 
-  /** Which calls a grant is for: those with just these arguments, or those of the tool with one target. */
+  /** Which calls of a tool a grant is for. One that allows names either args_hash or target: the calls with just these arguments, or those with this target. One that denies may name neither, and is for all of them then. */
   export interface GrantMatch {
     tool: defs.ToolName;
     args_hash?: defs.Digest;
     target?: defs.ToolTarget;
+  }
+
+  export type GrantEffect = 'allow' | 'deny';
+
+  export type GrantDuration = 'once' | 'session' | 'always';
+
+  /** Where a grant holds; everywhere where this names nothing. */
+  export interface GrantScope {
+    conversation_id?: defs.ConversationId;
+    session_id?: defs.ForeignId;
   }
 
   /** A session of the gateway, which the router knows the conversation of. */
@@ -354,6 +373,8 @@ export namespace defs {
   /** Which mark of the message it is, from 1. */
   export type Ordinal = number;
 
+  export type SourceKind = 'web' | 'file' | 'artifact' | 'message';
+
   export type SourceIds = defs.SourceId[];
 
   export type PassageIds = defs.PassageId[];
@@ -467,14 +488,14 @@ export interface Approval {
   schema: 'hux.approval.v1';
   id: defs.ApprovalId;
   owner: defs.UserId;
-  revision: number;
+  revision: defs.Revision;
   conversation_id: defs.ConversationId;
   run_id: defs.ForeignId;
   surface_hint: defs.Surface | null;
   /** Exactly what a person sees and decides about. */
   request: {
     capability: defs.Capability;
-    /** All that it covers, capability among them; that alone where this is absent. */
+    /** All that the call needs, capability among them; that alone where this is absent. */
     capabilities?: defs.Capabilities;
     tool: defs.ToolName;
     target?: defs.ToolTarget | null;
@@ -538,7 +559,7 @@ export interface Artifact {
   schema: 'hux.artifact.v1';
   id: defs.ArtifactId;
   owner?: defs.UserId;
-  revision: number;
+  revision: defs.Revision;
   /** Empty once the artifact is forgotten. */
   title: string;
   type: defs.ArtifactType;
@@ -664,7 +685,7 @@ export interface Citation {
   schema: 'hux.citation.v1';
   id: defs.CitationId;
   owner: defs.UserId;
-  revision: defs.Seq;
+  revision: defs.Revision;
   conversation_id: defs.ConversationId;
   message_id: defs.ForeignId;
   ordinal: defs.Ordinal;
@@ -714,7 +735,7 @@ export interface Conversation {
   schema: 'hux.conversation.v1';
   id: defs.ConversationId;
   owner: defs.UserId;
-  revision: number;
+  revision: defs.Revision;
   /** Empty once the conversation is forgotten. */
   title: string;
   project_id: defs.ProjectId | null;
@@ -896,14 +917,10 @@ export interface GrantCreate {
   capability: defs.Capability;
   /** All that it covers, capability among them; that alone where this is absent. */
   capabilities?: defs.Capabilities;
-  effect: 'allow' | 'deny';
-  duration: 'once' | 'session' | 'always';
+  effect: defs.GrantEffect;
+  duration: defs.GrantDuration;
   match: defs.GrantMatch;
-  /** Where it holds; everywhere where it names nothing. */
-  scope?: {
-    conversation_id?: defs.ConversationId;
-    session_id?: defs.ForeignId;
-  };
+  scope?: defs.GrantScope;
   /** At most 365 days with always, 12 hours otherwise; 30 days and 12 hours unless it is said. */
   expires_in_ms?: number;
 }
@@ -913,18 +930,14 @@ export interface Grant {
   schema: 'hux.grant.v1';
   id: defs.GrantId;
   owner: defs.UserId;
-  revision: number;
+  revision: defs.Revision;
   capability: defs.Capability;
   /** All that it covers, capability among them; that alone where this is absent. */
   capabilities?: defs.Capabilities;
-  effect: 'allow' | 'deny';
-  duration: 'once' | 'session' | 'always';
+  effect: defs.GrantEffect;
+  duration: defs.GrantDuration;
   match: defs.GrantMatch;
-  /** Where it holds; everywhere where it names nothing. */
-  scope: {
-    conversation_id?: defs.ConversationId;
-    session_id?: defs.ForeignId;
-  };
+  scope: defs.GrantScope;
   /** The approval that it was given in, or manual. */
   origin: {
     approval_id?: defs.ApprovalId;
@@ -1037,7 +1050,7 @@ export interface Memory {
   schema: 'hux.memory.v1';
   id: defs.MemoryId;
   owner: defs.UserId;
-  revision: number;
+  revision: defs.Revision;
   /** null once it is rejected or forgotten. */
   content: defs.MemoryContent | null;
   topics: defs.MemoryTopics;
@@ -1122,7 +1135,7 @@ export interface Passage {
   schema: 'hux.passage.v1';
   id: defs.PassageId;
   owner: defs.UserId;
-  revision: defs.Seq;
+  revision: defs.Revision;
   source_id: defs.SourceId;
   source_version: defs.Seq;
   /** Of the source's content that has the words. */
@@ -1144,18 +1157,17 @@ export interface PolicyPut {
   /** When autonomous falls back to ask_first; null for never. */
   level_expires_at?: defs.Timestamp | null;
   budgets?: {
-    kind: 'tool_calls' | 'network_calls' | 'seconds';
+    kind: defs.BudgetKind;
     limit: defs.Count;
-    window: 'run' | 'day';
+    window: defs.BudgetWindow;
   }[];
 }
 
-/** hux.policy.v1. How much an agent may do without asking, for a user, a project or a conversation. */
+/** hux.policy.v1. How much an agent may do without asking a person: anywhere, in a project or in a conversation. Each person has their own. */
 export interface Policy {
   schema: 'hux.policy.v1';
   id: defs.PolicyId;
-  /** Absent where a project's members share the policy. */
-  owner?: defs.UserId;
+  owner: defs.UserId;
   /** 0 for the policy that applies while nobody has set one; its id is all zeros. */
   revision: number;
   scope: defs.PolicyScope;
@@ -1164,9 +1176,9 @@ export interface Policy {
   level_expires_at: defs.Timestamp | null;
   /** Once one is spent, what would be allowed is asked; reading is not. */
   budgets: {
-    kind: 'tool_calls' | 'network_calls' | 'seconds';
+    kind: defs.BudgetKind;
     limit: defs.Count;
-    window: 'run' | 'day';
+    window: defs.BudgetWindow;
     spent: defs.Count;
     /** Null for a run's budget, which ends with the run. */
     resets_at: defs.Timestamp | null;
@@ -1199,7 +1211,7 @@ export interface PrivacyNotice {
   schema: 'hux.privacy_notice.v1';
   id: defs.NoticeId;
   owner: defs.UserId;
-  revision: defs.Seq;
+  revision: defs.Revision;
   topic: defs.Topic;
   conversation_id: defs.ConversationId;
   shown_at: defs.Timestamp;
@@ -1272,7 +1284,7 @@ export interface ProjectPatch {
 export interface Project {
   schema: 'hux.project.v1';
   id: defs.ProjectId;
-  revision: number;
+  revision: defs.Revision;
   title: defs.Name;
   description?: defs.Description;
   state: 'active' | 'archived';
@@ -1363,7 +1375,7 @@ export interface ReleaseTransition {
 export interface Release {
   schema: 'hux.release.v1';
   id: defs.ReleaseId;
-  revision: defs.Seq;
+  revision: defs.Revision;
   service: defs.ServiceName;
   state: defs.ReleaseState;
   change: {
@@ -1429,7 +1441,7 @@ export interface ResearchNotebook {
   schema: 'hux.research_notebook.v1';
   id: defs.NotebookId;
   owner: defs.UserId;
-  revision: defs.Seq;
+  revision: defs.Revision;
   title: defs.Name;
   project_id?: defs.ProjectId | null;
   question?: defs.ResearchQuestion | null;
@@ -1496,7 +1508,7 @@ export interface Search {
 /** hux.source.create.v1. With a snapshot, whose content is hashed and searched for passages, it is ready at once; else it is pending until it has been read. */
 export interface SourceCreate {
   conversation_id?: defs.ConversationId | null;
-  kind: 'web' | 'file' | 'artifact' | 'message';
+  kind: defs.SourceKind;
   title: defs.Name;
   locator: defs.Locator;
   snapshot?: defs.ArtifactVersionRef | null;
@@ -1512,10 +1524,10 @@ export interface Source {
   schema: 'hux.source.v1';
   id: defs.SourceId;
   owner: defs.UserId;
-  revision: defs.Seq;
+  revision: defs.Revision;
   /** The conversation that it was found in, whose log says so; null where a person added it outside of any. */
   conversation_id: defs.ConversationId | null;
-  kind: 'web' | 'file' | 'artifact' | 'message';
+  kind: defs.SourceKind;
   title: defs.Name;
   locator: defs.Locator;
   status: 'pending' | 'ready' | 'failed' | 'gone';
@@ -1561,7 +1573,7 @@ export interface SuggestionState {
   schema: 'hux.suggestion_state.v1';
   suggestion_id: defs.SuggestionId;
   owner: defs.UserId;
-  revision: defs.Seq;
+  revision: defs.Revision;
   status: 'active' | 'dismissed' | 'never_again' | 'acted' | 'exhausted';
   shows: number;
   last_shown_at: defs.Timestamp | null;

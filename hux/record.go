@@ -68,7 +68,7 @@ type Redaction struct {
 type Meta struct {
 	Schema     string     `json:"schema"`
 	ID         string     `json:"id"`
-	Owner      User       `json:"owner,omitempty"` // none of a record that is the tenant's
+	Owner      User       `json:"owner,omitempty"` // none of what a tenant's members share: projects, artifacts in one, releases
 	Revision   int        `json:"revision"`
 	CreatedAt  Time       `json:"created_at"`
 	UpdatedAt  Time       `json:"updated_at"`

@@ -113,8 +113,9 @@ type Grant struct {
 	State        string       `json:"state"` // active, expired, revoked or spent
 }
 
-// Match says which calls a grant is for: those with the hash, or those of the
-// tool with the target. A denial may be for the tool whatever its arguments.
+// Match says which calls of a tool a grant is for. One that allows has either
+// ArgsHash or Target; one that denies may have neither, and is for all of them
+// then.
 type Match struct {
 	Tool     string `json:"tool"`
 	ArgsHash string `json:"args_hash,omitempty"` // as EvidenceHash makes it

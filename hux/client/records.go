@@ -62,7 +62,7 @@ type Approval struct {
 // ApprovalRequest is a part of hux.approval.v1. Exactly what a person sees and decides about.
 type ApprovalRequest struct {
 	Capability   string                        `json:"capability"`            // read, write, execute, message, memory_write, network or deploy
-	Capabilities []string                      `json:"capabilities,omitzero"` // All that it covers, capability among them; that alone where this is absent.
+	Capabilities []string                      `json:"capabilities,omitzero"` // All that the call needs, capability among them; that alone where this is absent.
 	Tool         string                        `json:"tool"`
 	Target       *string                       `json:"target,omitzero"`
 	Summary      string                        `json:"summary"`
@@ -519,19 +519,13 @@ type ForgetExternalItem struct {
 
 // GrantCreate is hux.grant.create.v1. A grant that no approval asked for.
 type GrantCreate struct {
-	Capability   string            `json:"capability"`            // read, write, execute, message, memory_write, network or deploy
-	Capabilities []string          `json:"capabilities,omitzero"` // All that it covers, capability among them; that alone where this is absent.
-	Effect       string            `json:"effect"`                // allow or deny
-	Duration     string            `json:"duration"`              // once, session or always
-	Match        GrantMatch        `json:"match"`
-	Scope        *GrantCreateScope `json:"scope,omitzero"`         // Where it holds; everywhere where it names nothing.
-	ExpiresInMs  *int64            `json:"expires_in_ms,omitzero"` // At most 365 days with always, 12 hours otherwise; 30 days and 12 hours unless it is said.
-}
-
-// GrantCreateScope is a part of hux.grant.create.v1. Where it holds; everywhere where it names nothing.
-type GrantCreateScope struct {
-	ConversationID *string `json:"conversation_id,omitzero"`
-	SessionID      *string `json:"session_id,omitzero"`
+	Capability   string      `json:"capability"`            // read, write, execute, message, memory_write, network or deploy
+	Capabilities []string    `json:"capabilities,omitzero"` // All that it covers, capability among them; that alone where this is absent.
+	Effect       string      `json:"effect"`                // allow or deny
+	Duration     string      `json:"duration"`              // once, session or always
+	Match        GrantMatch  `json:"match"`
+	Scope        *GrantScope `json:"scope,omitzero"`
+	ExpiresInMs  *int64      `json:"expires_in_ms,omitzero"` // At most 365 days with always, 12 hours otherwise; 30 days and 12 hours unless it is said.
 }
 
 // Grant is hux.grant.v1. Lets an agent do, or keeps it from doing, just what a person saw.
@@ -545,7 +539,7 @@ type Grant struct {
 	Effect       string         `json:"effect"`                // allow or deny
 	Duration     string         `json:"duration"`              // once, session or always
 	Match        GrantMatch     `json:"match"`
-	Scope        GrantScope     `json:"scope"`  // Where it holds; everywhere where it names nothing.
+	Scope        GrantScope     `json:"scope"`
 	Origin       GrantOrigin    `json:"origin"` // The approval that it was given in, or manual.
 	ExpiresAt    hux.Time       `json:"expires_at"`
 	Uses         GrantUses      `json:"uses"`
@@ -553,12 +547,6 @@ type Grant struct {
 	CreatedAt    hux.Time       `json:"created_at"`
 	UpdatedAt    hux.Time       `json:"updated_at"`
 	Provenance   hux.Provenance `json:"provenance"`
-}
-
-// GrantScope is a part of hux.grant.v1. Where it holds; everywhere where it names nothing.
-type GrantScope struct {
-	ConversationID *string `json:"conversation_id,omitzero"`
-	SessionID      *string `json:"session_id,omitzero"`
 }
 
 // GrantOrigin is a part of hux.grant.v1. The approval that it was given in, or manual.
@@ -791,12 +779,12 @@ type PolicyPutBudget struct {
 	Window string `json:"window"` // run or day
 }
 
-// Policy is hux.policy.v1. How much an agent may do without asking, for a user, a project or a conversation.
+// Policy is hux.policy.v1. How much an agent may do without asking a person: anywhere, in a project or in a conversation. Each person has their own.
 type Policy struct {
 	Schema         string          `json:"schema"`
 	ID             string          `json:"id"`
-	Owner          *hux.User       `json:"owner,omitzero"` // Absent where a project's members share the policy.
-	Revision       int64           `json:"revision"`       // 0 for the policy that applies while nobody has set one; its id is all zeros.
+	Owner          hux.User        `json:"owner"`
+	Revision       int64           `json:"revision"` // 0 for the policy that applies while nobody has set one; its id is all zeros.
 	Scope          string          `json:"scope"`
 	Level          string          `json:"level"`            // safe, ask_first or autonomous
 	LevelExpiresAt *hux.Time       `json:"level_expires_at"` // When autonomous falls back to ask_first; null for never.
@@ -1236,11 +1224,17 @@ type Decided struct {
 	Reason string `json:"reason"` // grant_deny, mode_private, deploy_always_asks, grant_allow, matrix or budget_exhausted
 }
 
-// GrantMatch is shared by records. Which calls a grant is for: those with just these arguments, or those of the tool with one target.
+// GrantMatch is shared by records. Which calls of a tool a grant is for. One that allows names either args_hash or target: the calls with just these arguments, or those with this target. One that denies may name neither, and is for all of them then.
 type GrantMatch struct {
 	Tool     string  `json:"tool"`
 	ArgsHash *string `json:"args_hash,omitzero"`
 	Target   *string `json:"target,omitzero"`
+}
+
+// GrantScope is shared by records. Where a grant holds; everywhere where this names nothing.
+type GrantScope struct {
+	ConversationID *string `json:"conversation_id,omitzero"`
+	SessionID      *string `json:"session_id,omitzero"`
 }
 
 // SessionRef is shared by records. A session of the gateway, which the router knows the conversation of.

@@ -45,32 +45,47 @@ understood, or a file can't be read or is not what it should be.
 `
 
 func rules(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	set := flag.NewFlagSet("hux rules", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
+	verb := "--help"
+	if len(args) > 0 {
+		verb, args = args[0], args[1:]
+	}
 	q := question{stdout: stdout}
+	set := flag.NewFlagSet("hux rules "+verb, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
 	set.BoolVar(&q.json, "json", false, "")
-	set.BoolVar(&q.situation.AllowGrant, "allow-grant", false, "")
-	set.BoolVar(&q.situation.DenyGrant, "deny-grant", false, "")
-	set.BoolVar(&q.situation.Private, "private", false, "")
-	set.StringVar(&q.at, "at", "", "")
-	spent := set.Bool("no-budget", false, "")
-	words, err := parseMixed(set, args)
-	if errors.Is(err, flag.ErrHelp) || err == nil && len(words) == 0 {
+	var least, most int // words that it takes
+	var answer func(words []string) error
+	switch verb {
+	case "decide":
+		least, most, answer = 2, 2, q.decide
+		set.BoolVar(&q.situation.AllowGrant, "allow-grant", false, "")
+		set.BoolVar(&q.situation.DenyGrant, "deny-grant", false, "")
+		set.BoolVar(&q.situation.Private, "private", false, "")
+		set.BoolVar(&q.spent, "no-budget", false, "")
+	case "move":
+		least, most, answer = 3, 3, q.move
+	case "machines":
+		least, most, answer = 0, 1, q.machines
+	case "release-problems":
+		least, most, answer = 2, 2, q.releaseProblems
+		set.StringVar(&q.at, "at", "", "")
+	case "help", "-h", "--help":
 		fmt.Fprint(stdout, rulesHelp)
 		return errHelped
-	}
-	q.situation.BudgetLeft = !*spent
-	verbs := map[string]struct {
-		least, most int
-		answer      func(words []string) error
-	}{
-		"decide": {2, 2, q.decide}, "move": {3, 3, q.move}, "machines": {0, 1, q.machines}, "release-problems": {2, 2, q.releaseProblems},
-	}
-	if err != nil || len(words)-1 < verbs[words[0]].least || len(words)-1 > verbs[words[0]].most || verbs[words[0]].answer == nil {
+	default:
 		fmt.Fprint(stderr, rulesHelp)
 		return exit(2)
 	}
-	err = verbs[words[0]].answer(words[1:])
+	words, err := parseMixed(set, args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stdout, rulesHelp)
+		return errHelped
+	}
+	if err != nil || len(words) < least || len(words) > most {
+		fmt.Fprint(stderr, rulesHelp)
+		return exit(2)
+	}
+	err = answer(words)
 	if status := exit(0); err != nil && !errors.As(err, &status) {
 		fmt.Fprintln(stderr, "hux:", err)
 		return exit(2)
@@ -83,6 +98,7 @@ type question struct {
 	stdout    io.Writer
 	json      bool
 	situation autonomy.Situation
+	spent     bool   // --no-budget
 	at        string // --at
 }
 
@@ -103,16 +119,25 @@ func (q *question) say(yes bool, text string, document any) error {
 }
 
 func (q *question) decide(words []string) error {
-	q.situation.Level, q.situation.Capability = autonomy.Level(words[0]), autonomy.Capability(words[1])
+	q.situation.Level, q.situation.Capability, q.situation.BudgetLeft = autonomy.Level(words[0]), autonomy.Capability(words[1]), !q.spent
 	levels := []autonomy.Level{autonomy.Safe, autonomy.AskFirst, autonomy.Autonomous}
 	if !slices.Contains(levels, q.situation.Level) {
-		return fmt.Errorf("there is no such level; there are %v", levels)
+		return none("level", levels)
 	}
 	if !slices.Contains(autonomy.AllCapabilities, q.situation.Capability) {
-		return fmt.Errorf("there is no such capability; there are %v", autonomy.AllCapabilities)
+		return none("capability", autonomy.AllCapabilities)
 	}
 	d := autonomy.Decide(q.situation)
 	return q.say(d.Effect == autonomy.Allow, fmt.Sprintf("%s (%s)", d.Effect, d.Reason), d)
+}
+
+// none is the error of a word that names nothing of its kind.
+func none[S ~string](kind string, all []S) error {
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = string(s)
+	}
+	return fmt.Errorf("there is no such %s; there are %s", kind, strings.Join(names, ", "))
 }
 
 // machine finds a state machine by its name.
@@ -126,7 +151,7 @@ func machine(name string) (hux.Machine, error) {
 	for _, m := range all {
 		names = append(names, m.Name)
 	}
-	return hux.Machine{}, fmt.Errorf("there is no such machine; there are %v", names)
+	return hux.Machine{}, none("machine", names)
 }
 
 func (q *question) move(words []string) error {
@@ -137,7 +162,7 @@ func (q *question) move(words []string) error {
 	from, to := words[1], words[2]
 	for _, state := range []string{from, to} {
 		if _, ok := m.Moves[state]; !ok {
-			return fmt.Errorf("%s has no such state; it has %v", m.Name, slices.Sorted(maps.Keys(m.Moves)))
+			return fmt.Errorf("%s: %w", m.Name, none("state", slices.Sorted(maps.Keys(m.Moves))))
 		}
 	}
 	text, legal := "legal", m.Check(from, to) == nil

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -18,9 +19,12 @@ import (
 )
 
 const (
-	bucket      = "due" // of a tenant: time, kind and id → nothing; of the router: tenant → time of the next
-	perRound    = 1000  // items of one tenant before it is another's turn
-	afterRefuse = time.Minute
+	bucket      = "due"       // of a tenant: time, kind and id → nothing; of the router: tenant → time of the next
+	perRound    = 1000        // items of one tenant before it is another's turn
+	afterRefuse = time.Minute // a tenant with an item that could not happen is looked at again
+	afterHold   = time.Second // and one for whom an item is being put meanwhile
+
+	afterUnknown = time.Hour // and one with an item of a kind that this build does not know
 )
 
 // Item is one thing that falls due.
@@ -160,36 +164,34 @@ func (x *Index) Run(ctx context.Context) {
 func (x *Index) snapshot() map[hux.Tenant]time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	all := make(map[hux.Tenant]time.Time, len(x.next))
-	for t, at := range x.next {
-		all[t] = at
-	}
-	return all
+	return maps.Clone(x.next)
 }
 
 // round makes happen what is due in one tenant's database, and notes when it
-// is to be looked at again.
+// is to be looked at again. What can't happen keeps nothing else from happening.
 func (x *Index) round(ctx context.Context, t hux.Tenant) {
-	db := x.stores.Lease(t)
-	items, err := x.read(ctx, db, time.Now())
-	if err == nil {
-		for _, i := range items {
-			h := x.handlers[i.Kind]
-			if h == nil {
-				err = fmt.Errorf("nobody handles %q", i.Kind)
-				break
-			}
-			if err = h(ctx, db, i); err != nil {
-				break
-			}
+	db, now := x.stores.Lease(t), time.Now()
+	items, unknown, err := x.read(ctx, db, now)
+	var again time.Time // for what could not happen; zero where all did
+	switch {
+	case err != nil:
+		again = now.Add(afterRefuse)
+	case unknown != "":
+		slog.Warn("what falls due is of a kind that nobody handles", "tenant", t, "kind", unknown)
+		again = now.Add(afterUnknown)
+	}
+	for _, i := range items {
+		if refused := x.handlers[i.Kind](ctx, db, i); refused != nil {
+			err, again = refused, now.Add(afterRefuse)
+		}
+		if ctx.Err() != nil {
+			return
 		}
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil {
 		slog.Warn("what falls due in a tenant's database", "tenant", t, "cause", err)
-		x.again(t, time.Now().Add(afterRefuse))
-		return
 	}
-	if err := x.settle(ctx, t, db); err != nil && ctx.Err() == nil {
+	if err := x.settle(ctx, t, db, now, again); err != nil && ctx.Err() == nil {
 		slog.Warn("what falls due next in a tenant's database", "tenant", t, "cause", err)
 		x.again(t, time.Now().Add(afterRefuse))
 	}
@@ -202,17 +204,32 @@ func (x *Index) again(t hux.Tenant, at time.Time) {
 	x.mu.Unlock()
 }
 
-// settle notes a tenant's next item. While somebody is about to put another
-// one, which the database does not show yet, it is looked at again soon.
-func (x *Index) settle(ctx context.Context, t hux.Tenant, db *store.Lease) error {
+// settle notes a tenant's next item. Where what was due at now could not all
+// happen it is the first that was not due, or again. While somebody is about to
+// put another one, which the database does not show yet, it is looked at again
+// soon.
+func (x *Index) settle(ctx context.Context, t hux.Tenant, db *store.Lease, now, again time.Time) error {
 	x.mu.Lock()
 	var before uint64
 	if h := x.holds[t]; h != nil {
 		before = h.count
 	}
 	x.mu.Unlock()
-	var next []Item
-	if err := db.View(ctx, func(tx *store.Tx) error { next = list(tx, "", 1); return nil }); err != nil {
+	from := ""
+	if !again.IsZero() {
+		from = after(now)
+	}
+	next := again // zero where there is none
+	err := db.View(ctx, func(tx *store.Tx) error {
+		scan(tx, from, func(_ string, i Item) bool {
+			if next.IsZero() || i.At.Before(next) {
+				next = i.At
+			}
+			return false
+		})
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	x.mu.Lock()
@@ -220,9 +237,9 @@ func (x *Index) settle(ctx context.Context, t hux.Tenant, db *store.Lease) error
 	busy := h != nil && (h.open > 0 || h.count != before)
 	switch {
 	case busy:
-		x.next[t] = time.Now().Add(time.Second)
-	case len(next) > 0:
-		x.next[t] = next[0].At
+		x.next[t] = time.Now().Add(afterHold)
+	case !next.IsZero():
+		x.next[t] = next
 	default:
 		delete(x.next, t)
 		delete(x.holds, t)
@@ -248,20 +265,38 @@ func (x *Index) settle(ctx context.Context, t hux.Tenant, db *store.Lease) error
 	})
 }
 
-func (x *Index) read(ctx context.Context, db *store.Lease, now time.Time) (items []Item, err error) {
-	err = db.View(ctx, func(tx *store.Tx) error { items = list(tx, stamp(now.Add(time.Millisecond)), perRound); return nil })
-	return items, err
+// read gives the first items that are due, and a kind among those due that
+// nobody handles, "" where there is none.
+func (x *Index) read(ctx context.Context, db *store.Lease, now time.Time) (items []Item, unknown string, err error) {
+	end := after(now)
+	err = db.View(ctx, func(tx *store.Tx) error {
+		scan(tx, "", func(key string, i Item) bool {
+			switch {
+			case key >= end:
+				return false
+			case x.handlers[i.Kind] == nil:
+				unknown = i.Kind
+			default:
+				items = append(items, i)
+			}
+			return len(items) < perRound
+		})
+		return nil
+	})
+	return items, unknown, err
 }
 
-// list gives the first items of a tenant that come before a stamp.
-func list(tx *store.Tx, before string, limit int) (items []Item) {
-	_ = tx.Scan(bucket, "", "", func(key string, _ []byte) bool { // reading a mapped file gives no error
-		if before != "" && key >= before || len(key) < 8 {
+// after is where the keys begin that are not due at now.
+func after(now time.Time) string { return stamp(now.Add(time.Millisecond)) }
+
+// scan calls fn for a tenant's items from a key on, in order, until it answers
+// false.
+func scan(tx *store.Tx, from string, fn func(key string, i Item) bool) {
+	_ = tx.Scan(bucket, "", from, func(key string, _ []byte) bool { // reading a mapped file gives no error
+		if len(key) < 8 {
 			return false
 		}
 		kind, id, _ := strings.Cut(key[8:], " ")
-		items = append(items, Item{timeOf([]byte(key[:8])), kind, id})
-		return len(items) < limit
+		return fn(key, Item{timeOf([]byte(key[:8])), kind, id})
 	})
-	return items
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -52,7 +53,7 @@ func (r *rig) start(t *testing.T) {
 		refuse := r.refuse > 0
 		r.refuse--
 		r.mu.Unlock()
-		if refuse {
+		if refuse || strings.HasPrefix(i.ID, "never") {
 			return errors.New("not now")
 		}
 		if err := db.Update(ctx, func(tx *store.Tx) error { return due.Done(tx, i) }); err != nil {
@@ -84,6 +85,11 @@ func tenantOf(n int) hux.Tenant { return hux.Tenant(fmt.Sprintf("ten_%032x", n))
 
 func (r *rig) put(t *testing.T, tenant hux.Tenant, id string, at time.Time) {
 	t.Helper()
+	r.putKind(t, tenant, "bell", id, at)
+}
+
+func (r *rig) putKind(t *testing.T, tenant hux.Tenant, kind, id string, at time.Time) {
+	t.Helper()
 	release, err := r.index.Hold(context.Background(), tenant, at)
 	if err != nil {
 		t.Error(err)
@@ -91,7 +97,7 @@ func (r *rig) put(t *testing.T, tenant hux.Tenant, id string, at time.Time) {
 	}
 	defer release()
 	if err := r.stores.Lease(tenant).Update(context.Background(), func(tx *store.Tx) error {
-		return due.Put(tx, due.Item{At: at, Kind: "bell", ID: id})
+		return due.Put(tx, due.Item{At: at, Kind: kind, ID: id})
 	}); err != nil {
 		t.Error(err)
 	}
@@ -171,4 +177,40 @@ func TestARefusedItemIsTriedAgain(t *testing.T) {
 			t.Error("it was given up")
 		}
 	})
+}
+
+// What can't happen, because nobody handles its kind or it is refused each time,
+// keeps nothing of its tenant from happening at its time, and stays.
+func TestWhatCannotHappenIsNotInTheWay(t *testing.T) {
+	for _, stuck := range []struct {
+		kind, id string
+		items    int
+	}{{"whistle", "x", 1200}, {"bell", "never", 10}} { // of the former more than are looked at in one go
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			begin := time.Now()
+			for n := range stuck.items {
+				r.putKind(t, tenantOf(1), stuck.kind, fmt.Sprint(stuck.id, n), begin.Add(time.Second))
+			}
+			want := map[string]time.Duration{"same": time.Second, "soon": 5 * time.Second, "later": 10 * time.Minute, "last": 3 * time.Hour}
+			for id, after := range want {
+				r.put(t, tenantOf(1), id, begin.Add(after))
+			}
+			time.Sleep(4 * time.Hour)
+			synctest.Wait()
+			for id, after := range want {
+				at, ok := r.when(id)
+				if late := at.Sub(begin.Add(after)); !ok || late < 0 || late > 2*time.Second {
+					t.Errorf("%s %s: %s is due after %v; happened: %v, %v late", stuck.kind, stuck.id, id, after, ok, late)
+				}
+			}
+			left := 0
+			if err := r.stores.Lease(tenantOf(1)).View(context.Background(), func(tx *store.Tx) error {
+				left = len(tx.List("due", ""))
+				return nil
+			}); err != nil || left != stuck.items {
+				t.Errorf("%s %s: %d are left, want %d; %v", stuck.kind, stuck.id, left, stuck.items, err)
+			}
+		})
+	}
 }

@@ -1,7 +1,9 @@
 package onboarding
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"bstein.dev/hux/hux"
@@ -12,10 +14,8 @@ import (
 var Rules = map[string]schema.Rule{SuggestionSchema: schema.RuleOf(faultsOfSuggestion)}
 
 func faultsOfSuggestion(s *Suggestion) (faults schema.Faults) {
-	for _, c := range s.Contexts {
-		if !slices.Contains(Contexts, c) {
-			faults.Add("/contexts", string(hux.UnknownContext), "has a moment that nobody reports")
-		}
+	for i, c := range s.Contexts {
+		faults.AddIf(!slices.Contains(Contexts, c), fmt.Sprintf("/contexts/%d", i), string(hux.UnknownContext), "must be one of "+strings.Join(Contexts, ", "))
 	}
 	return faults
 }

@@ -11,7 +11,8 @@ import (
 	"path"
 )
 
-// Flags is flags.json, the registry of the twelve flags.
+// Flags is flags.json: each flag with its part of the contract and what it
+// depends on.
 //
 //go:embed flags.json
 var Flags []byte

@@ -1,5 +1,5 @@
-// Package bridge holds what a browser gets from us: the one script and one
-// stylesheet put into every page of the WebUI (inject/), and our own pages
+// Package bridge holds what a browser gets from us: what is put into the pages
+// of the WebUI, which is a script and a stylesheet (inject/), and our own pages
 // with their assets (pages/). The files are ES modules, style sheets and
 // html/template templates, embedded and served as written.
 package bridge

@@ -16,8 +16,8 @@ const ContractVersion = "1.1.0"
 // the sign-in provider's namespace and subject (contracts 2.1).
 type User string
 
-// Tenant names what owns a slot and a store: "ten_" and a UUIDv7 in 32
-// lower-case hex digits. It never leaves the router in a record.
+// Tenant names those whom a slot and its database are for: "ten_" and a UUIDv7
+// in 32 lower-case hex digits. It never leaves the router in a record.
 type Tenant string
 
 // Agent names a tenant's assistant by the credential it signs in with: "agt_"

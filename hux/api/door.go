@@ -23,8 +23,8 @@ func (d *Door) Check(name string, value any) error { return d.schemas.Validate(n
 
 // Read reads a request's JSON body, of at most MaxBody bytes, against a schema
 // into a value, and gives its text in one layout besides (schema.Request.Into),
-// which says whether a request comes again. Members that the schema does not know are not stored and
-// are named in HUX-Ignored-Fields.
+// which says whether a request comes again. Members that the schema does not
+// know go no further; HUX-Ignored-Fields of the answer lists them.
 func (d *Door) Read(w http.ResponseWriter, r *http.Request, name string, into any) (text []byte, err error) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" && media != "application/merge-patch+json" {
 		return nil, hux.Errorf(hux.UnsupportedMediaType, "Send a JSON body with Content-Type: application/json.")

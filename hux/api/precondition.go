@@ -20,7 +20,8 @@ type Precondition struct {
 
 // IfMatch reads the If-Match header. A missing one is precondition_required, a
 // malformed one bad_precondition. A weak prefix, and the suffix that a
-// compressing proxy adds, are taken off: the tag names a revision, not bytes.
+// compressing proxy adds, are taken off: whatever the bytes of an answer, its
+// tag stands for the record's revision.
 // "*" is taken only where anyRevision allows it.
 func IfMatch(r *http.Request, anyRevision bool) (Precondition, error) {
 	values := r.Header["If-Match"]

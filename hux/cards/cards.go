@@ -77,7 +77,9 @@ func New(p Parts) *Cards {
 	return &Cards{Routes: routes, Autonomy: autonomous}
 }
 
-// Machines are the contract's nine state machines (contracts 4).
+// Machines are the contract's nine state machines (contracts 4), whose moves the
+// vectors list pair by pair. Projects and artifacts have states too, but theirs
+// are not among the contract's moves: each has a machine of its own package.
 func Machines() []hux.Machine {
 	return []hux.Machine{
 		conversation.States,

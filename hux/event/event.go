@@ -1,7 +1,7 @@
 // Package event keeps what happened in a conversation: a durable log whose
-// events are numbered from 1 without a gap, and readers that follow it. A
-// reader owns a cursor and nothing else, so it can neither miss an event nor
-// see one twice, and a slow one costs the others nothing.
+// events are numbered from 1 without a gap, and readers that follow it. All that
+// a reader has is the number that it has come to: it misses none, gets none
+// twice, and holds nobody up if it is slow.
 package event
 
 import (

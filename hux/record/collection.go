@@ -270,8 +270,9 @@ func (c *Collection[T]) Write(w http.ResponseWriter, r *http.Request, call *api.
 	return api.JSON(w, status, rec)
 }
 
-// Answer answers a GET of one record. A record with members that move without
-// a revision ignores If-None-Match, whose tag guards writes alone.
+// Answer answers a GET of one record. Where moves says that some of its members
+// change while the revision stays, If-None-Match counts for nothing: the tag is
+// for writes alone.
 func (c *Collection[T]) Answer(w http.ResponseWriter, r *http.Request, rec *T, moves bool) error {
 	m := c.spec.Meta(rec)
 	w.Header().Set("ETag", api.ETag(m.ID, m.Revision))

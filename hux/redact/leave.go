@@ -10,7 +10,7 @@ type Level string
 const (
 	None    Level = "none"    // as it is
 	Partial Level = "partial" // without the members that hold somebody's words
-	Full    Level = "full"    // id, kind, time and level only
+	Full    Level = "full"    // nothing but id, kind, time and level
 )
 
 // worded lists the members of each record that hold somebody's words.

@@ -138,8 +138,8 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 // Update runs fn in a write transaction and returns once its writes are
 // durable. An error of fn leaves nothing of them.
 //
-// Writers that arrive while a commit is under way share the next one; a lone
-// writer waits for nothing. So fn may run more than once, when a neighbour in
+// Each commit takes along all who came during the one before it, and one who
+// comes alone is not made to wait. So fn may run more than once, when a neighbour in
 // its transaction fails: it touches nothing outside the transaction, and
 // results that it leaves in variables count only after Update returned nil. fn
 // should check before it writes: an error after a write makes the neighbours

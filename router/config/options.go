@@ -37,7 +37,7 @@ var Options = []Option{
 	{Key: "tls_cert", Usage: "certificate chain file, PEM; with it hux ends TLS itself and reloads it when it changes", set: str(func(c *Config) *string { return &c.TLSCert })},
 	{Key: "tls_key", Usage: "private key file of tls_cert, PEM", set: str(func(c *Config) *string { return &c.TLSKey })},
 	{Key: "public_url", Usage: "origin where people open the chat, such as https://chat.example.org", set: origin(func(c *Config) **url.URL { return &c.PublicURL })},
-	{Key: "console_url", Usage: "origin of hux's own pages and of sign-in: another host name of the same site, such as https://hux.example.org", set: origin(func(c *Config) **url.URL { return &c.ConsoleURL })},
+	{Key: "console_url", Usage: "origin of hux's own pages and of sign-in, on another host of the site that public_url is on: https://hux.example.org for one", set: origin(func(c *Config) **url.URL { return &c.ConsoleURL })},
 	{Key: "api_hosts", Default: "127.0.0.1,localhost,::1", Many: true, Usage: "further host names, where only bearer tokens are accepted", set: list(func(c *Config) *[]string { return &c.APIHosts })},
 	{Key: "trusted_proxies", Many: true, Usage: "networks (CIDR) whose X-Forwarded-For is believed; empty for none", set: setPrefixes},
 	{Key: "data", Default: "data", Usage: "directory for what must last", set: str(func(c *Config) *string { return &c.Data })},

@@ -90,7 +90,7 @@ func (l *loader) validate() {
 		l.problem(l.where["slot_health_path"], "slot_health_path", "must begin with /")
 	}
 	if l.container && c.ImageDigest == "" {
-		l.problem("", "image_digest", "is required in a container: set HUX_IMAGE_DIGEST from the field that pins the image")
+		l.problem("", "image_digest", "is required in a container: set HUX_IMAGE_DIGEST to the digest that its image is pinned by")
 	}
 }
 
@@ -103,7 +103,7 @@ func (l *loader) validateOrigins() {
 		l.warnings = append(l.warnings, "public_url is plain http: sessions can be read on the way; use https anywhere but on localhost")
 	}
 	if c.ConsoleURL == nil {
-		l.warnings = append(l.warnings, "console_url is not set, so everything is on one origin: a script in the WebUI's page could decide what only a person may")
+		l.warnings = append(l.warnings, "console_url is not set: chat and console share one origin, so that scripts of the chat can act as the person")
 		return
 	}
 	switch {
@@ -112,7 +112,7 @@ func (l *loader) validateOrigins() {
 	case c.ConsoleURL.Scheme != c.PublicURL.Scheme:
 		l.problem(l.where["console_url"], "console_url", "must have the same scheme as public_url")
 	case !sameSite(c.ConsoleURL.Hostname(), c.PublicURL.Hostname()):
-		l.problem(l.where["console_url"], "console_url", "must share a parent domain with public_url, such as chat.example.org and hux.example.org")
+		l.problem(l.where["console_url"], "console_url", "must share a parent domain with public_url, as hux.example.org does with chat.example.org")
 	}
 	for _, h := range c.APIHosts {
 		if h == c.PublicURL.Hostname() || h == c.ConsoleURL.Hostname() {

@@ -6,7 +6,7 @@
 // site, a random id in a cookie of that host, and a handle is good on its own
 // site only. The only redirect_uri is on the console host; the chat host gets
 // its handle by a one-time code in a cookie that both hosts see and no script,
-// bound to a cookie that the chat host set first.
+// which is good with the chat host's own cookie from before alone.
 package identity
 
 import (

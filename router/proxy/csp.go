@@ -7,8 +7,8 @@ import (
 )
 
 // The one change to a page's policy is that the console's origin may be
-// framed: it is added to the effective frame-src (CSP 3, 6.3), which is
-// frame-src, else child-src, else a frame-src made from default-src. The
+// framed. It goes where a browser looks for what may (CSP 3, 6.3): frame-src,
+// else child-src, else a frame-src made from default-src. The
 // order and the text of everything else stay.
 
 var policyHeaders = [...]string{"Content-Security-Policy", "Content-Security-Policy-Report-Only"}

@@ -15,8 +15,8 @@ import (
 // smuggled is a body that a server which does not read it takes for a request.
 const smuggled = "POST /api/terminal/start HTTP/1.1\r\nHost: chat.hux.test\r\nX-Hux-User: victim\r\nContent-Length: 2\r\n\r\n{}"
 
-// No byte of a body is ever read as another request, and tenants share
-// no connection.
+// What is in a body never becomes a request of its own, and tenants share no
+// connection.
 func TestUpstreamDesync(t *testing.T) {
 	t.Parallel()
 	a, b := newUpstream(t), newUpstream(t)

@@ -198,7 +198,7 @@ func TestTrustedProxiesAreBelieved(t *testing.T) {
 	}
 }
 
-// What any reader could take for a denied path goes nowhere.
+// A target that can be read as a denied path goes nowhere.
 func TestAmbiguousTargetsGoNowhere(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)

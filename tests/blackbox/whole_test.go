@@ -132,7 +132,8 @@ func TestServiceWorkerKeepsNoPageOfOurs(t *testing.T) {
 	}
 }
 
-// Without a console_url everything is on one origin, and says what that costs.
+// Without a console_url chat and console share an origin, and hux says what
+// that costs.
 func TestOneOrigin(t *testing.T) {
 	t.Parallel()
 	up := newUpstream(t)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// moving are the records with members that move without a revision; their
-// GETs know no 304 (contracts 2.2).
+// moving are the records of which members change while the revision stays;
+// their GETs know no 304 (contracts 2.2).
 var moving = map[string]bool{"hux.conversation.v1": true, "hux.policy.v1": true, "hux.grant.v1": true}
 
 // A change names the revision that it is made from (contracts 2.2).

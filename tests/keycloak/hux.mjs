@@ -189,7 +189,7 @@ export function huxCases(setup) {
     await Promise.all([context.close(), fresh.close()]);
   });
 
-  test('a user made anew with the same name and e-mail is another person', async () => {
+  test('a user who is deleted and made anew is another person', async () => {
     const { context: old } = await signIn(setup, 'alice');
     const was = await me(old);
     const { id, username, email, firstName, lastName } = await keycloak.admin.user('alice');

@@ -408,7 +408,7 @@ test('two people see nothing of each other', async () => {
   await other.close();
 });
 
-test('one after the other in one browser: nothing of the first is left for the second', async () => {
+test('two share a browser: nothing of the first is left for the second', async () => {
   const shared = await newContext();
   const tab = await shared.newPage();
   await signIn(tab, 'alice');

@@ -139,11 +139,11 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 // durable. An error of fn leaves nothing of them.
 //
 // Each commit takes along all who came during the one before it, and one who
-// comes alone is not made to wait. So fn may run more than once, when a neighbour in
-// its transaction fails: it touches nothing outside the transaction, and
-// results that it leaves in variables count only after Update returned nil. fn
-// should check before it writes: an error after a write makes the neighbours
-// run again.
+// comes alone is not made to wait. So fn may run more than once, when a
+// neighbour in its transaction fails: it touches nothing outside the
+// transaction, and results that it leaves in variables count only after Update
+// returned nil. fn should check before it writes: an error after a write makes
+// the neighbours run again.
 func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -190,9 +190,9 @@ func shortened(value json.RawMessage) string {
 }
 
 func (c *Contract) addRoutes(routes []api.Route) {
-	at := map[string]int{}
+	at, served := map[string]int{}, api.Served(routes)
 	for _, rt := range routes {
-		r := routeOf(rt, c.Flags)
+		r := routeOf(rt, c.Flags, served)
 		c.Routes = append(c.Routes, r)
 		i, ok := at[rt.Tag()]
 		if !ok {

@@ -25,14 +25,14 @@ type Route struct {
 	Record                string
 	Headers               []string
 	Refusals              []api.Refusal
-	Served                bool // this build has a handler for it
+	Served                bool // this build has it
 }
 
-func routeOf(rt api.Route, flags []Flag) Route {
+func routeOf(rt api.Route, flags []Flag, served map[string]bool) Route {
 	r := Route{
 		ID: rt.ID(), Method: rt.Method, Path: api.Prefix + rt.Path, Summary: rt.Summary, Who: who(rt), Query: rt.Query, Request: rt.Request, Raw: rt.Raw,
 		IfMatch: rt.IfMatch, Idempotent: rt.Idempotent(), Record: rt.Record, Headers: rt.Headers,
-		Refusals: rt.Refusals(), Served: rt.Handler != nil,
+		Refusals: rt.Refusals(), Served: rt.ServedBy(served),
 	}
 	for _, f := range flags {
 		if slices.Contains(rt.Flags, f.Name) {

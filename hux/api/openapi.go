@@ -20,7 +20,7 @@ type object = map[string]any
 // OpenAPI describes routes as an OpenAPI 3.1 document that refers to nothing
 // outside itself: the contract's schemas are its components.
 func OpenAPI(routes []Route, schemas *schema.Set) (json.RawMessage, error) {
-	d := describer{schemas: schemas, components: object{}, examples: object{}}
+	d := describer{schemas: schemas, served: Served(routes), components: object{}, examples: object{}}
 	if err := d.addSchemas(); err != nil {
 		return nil, err
 	}
@@ -115,8 +115,9 @@ func tagsOf(routes []Route) ([]any, error) {
 
 type describer struct {
 	schemas    *schema.Set
-	components object // its schemas
-	examples   object // those that it refers to
+	served     map[string]bool // by flag
+	components object          // its schemas
+	examples   object          // those that it refers to
 }
 
 // Component refers to a schema of the document: one of the contract's, or a
@@ -191,7 +192,7 @@ func (d *describer) operation(rt Route) (object, error) {
 		"responses":    responses,
 		"x-hux-flags":  rt.Flags,
 		"x-hux-errors": rt.Codes(),
-		"x-hux-served": rt.Handler != nil,
+		"x-hux-served": rt.ServedBy(d.served),
 	}
 	if rt.Kinds != nil {
 		o["x-hux-actors"] = rt.Kinds

@@ -85,6 +85,13 @@ func (rt Route) BodyLimit() int64 {
 	return MaxBody
 }
 
+// ServedBy reports whether a build that serves some flags has the route. A card is
+// served whole or not at all: the routes of one that waits for some of its
+// handlers wait too.
+func (rt Route) ServedBy(served map[string]bool) bool {
+	return rt.Handler != nil && (len(rt.Flags) != 1 || served[rt.Flags[0]])
+}
+
 // Served names the flags whose capability is served: those with routes of their
 // own that all have handlers.
 func Served(routes []Route) map[string]bool {

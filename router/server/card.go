@@ -61,7 +61,7 @@ func (s *Server) signed(rt api.Route, next handler) handler {
 func (s *Server) card(site identity.Site, rt api.Route) handler {
 	return func(w http.ResponseWriter, r *http.Request, id *identity.Identity) error {
 		return api.Gate(s.flags, rt.Flags, func(w http.ResponseWriter, r *http.Request) error {
-			if rt.Handler == nil {
+			if !rt.ServedBy(s.served) {
 				return hux.Errorf(hux.FeatureDisabled, "This build does not serve this capability yet.")
 			}
 			call, err := s.call(r, id, !rt.Anyone)

@@ -18,7 +18,7 @@ import (
 func TestWhoMayCallACard(t *testing.T) {
 	on := hux.FlagState{Enabled: true}
 	console := &url.URL{Scheme: "https", Host: "console.example.org"}
-	s := &Server{config: &config.Config{ConsoleURL: console}, flags: hux.Flags{States: map[string]hux.FlagState{"hux.foundation": on}}}
+	s := &Server{config: &config.Config{ConsoleURL: console}, flags: hux.Flags{States: map[string]hux.FlagState{"hux.foundation": on}}, served: map[string]bool{"hux.foundation": true}}
 	who := func(kind hux.Kind, roles ...string) *identity.Identity {
 		return &identity.Identity{Actor: hux.Actor{Kind: kind, ID: "x"}, Roles: roles}
 	}
@@ -53,6 +53,30 @@ func TestWhoMayCallACard(t *testing.T) {
 		var refused *hux.Error
 		if called != (c.want == "") || errors.As(err, &refused) != (c.want != "") || refused != nil && refused.Code != c.want {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// A card of which some handlers are missing is not there, as capabilities say;
+// what it shares with others is.
+func TestACardIsServedWhole(t *testing.T) {
+	on := hux.FlagState{Enabled: true}
+	called := func(http.ResponseWriter, *http.Request, *api.Call) error { return nil }
+	route := func(path string, handler func(http.ResponseWriter, *http.Request, *api.Call) error, flags ...string) api.Route {
+		return api.Route{Method: "GET", Path: path, Flags: flags, Anyone: true, Handler: handler}
+	}
+	whole, half, missing := route("/lamps", called, "hux.whole"), route("/rooms", called, "hux.half"), route("/rooms/{id}", nil, "hux.half")
+	shared := route("/houses", called, "hux.whole", "hux.half")
+	flags := hux.Flags{States: map[string]hux.FlagState{"hux.foundation": on, "hux.whole": on, "hux.half": on}}
+	s := &Server{config: &config.Config{}, flags: flags, served: api.Served([]api.Route{whole, half, missing, shared})}
+	for _, c := range []struct {
+		route api.Route
+		there bool
+	}{{whole, true}, {half, false}, {missing, false}, {shared, true}} {
+		err := s.card(identity.API, c.route)(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), &identity.Identity{Actor: hux.Actor{Kind: hux.KindHuman, ID: "x"}})
+		var refused *hux.Error
+		if (err == nil) != c.there || err != nil && (!errors.As(err, &refused) || refused.Code != hux.FeatureDisabled) {
+			t.Errorf("%s: %v", c.route.Path, err)
 		}
 	}
 }

@@ -56,6 +56,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func (s *Server) front(w *recorder, r *http.Request) error {
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
 		w.Header().Set("Connection", "close")
+		w.Header().Set("Allow", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT") // what some path takes (RFC 9110, 15.5.6)
 		return hux.Errorf(hux.MethodNotAllowed, "This method is not served.")
 	}
 	if _, err := proxy.CheckTarget(r.RequestURI); err != nil {

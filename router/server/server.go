@@ -66,6 +66,7 @@ type Server struct {
 	due       *due.Index
 	log       *event.Log
 	cards     []api.Route
+	served    map[string]bool // the flags that the cards serve
 	mirror    *mirror.Mirror
 	contract  *reference.Contract
 	identity  *identity.Service
@@ -195,8 +196,8 @@ func (s *Server) deal(registry []hux.Flag) error {
 		return err
 	}
 	s.mirror = mirror.New(mirror.Options{Autonomy: dealt.Autonomy, Lease: s.stores.Lease, Slots: s.webUIs, Way: s.wayTo})
-	served := api.Served(s.cards)
-	on := func(flag string) bool { return s.flags.Enabled(flag) && served[flag] }
+	s.served = api.Served(s.cards)
+	on := func(flag string) bool { return s.flags.Enabled(flag) && s.served[flag] }
 	if err := s.rules.Switch(on); err != nil {
 		return fmt.Errorf("rules_file: %w", err)
 	}

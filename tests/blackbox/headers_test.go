@@ -285,6 +285,9 @@ func TestUpgradesAndMethods(t *testing.T) {
 				if !ok && (proto != "h2" || a.status != 0) {
 					t.Errorf("%s %s: status %d, closed %v", method, target, a.status, a.closed)
 				}
+				if a.status == http.StatusMethodNotAllowed && a.header.Get("Allow") == "" {
+					t.Errorf("%s %s: no Allow", method, target)
+				}
 			}
 		}
 		for _, method := range []string{"PROPFIND", "GETX", "get", "PATCH"} {

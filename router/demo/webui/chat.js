@@ -22,13 +22,17 @@ function toolRow(call) {
   const group = el('details', 'tool-worklog-group');
   const head = el('summary');
   head.append(el('span', 'tool-name', call.name), el('code', '', call.preview || ''));
-  const end = (refused) => (refused ? 'did not run' : 'done');
-  const state = el('span', 'tool-state', call.result === undefined ? 'running…' : end(call.is_error));
+  const state = el('span', 'tool-state', 'running…');
   head.append(state);
-  const result = el('pre', 'tool-result', call.result || '');
+  const result = el('pre', 'tool-result');
   group.append(head, result);
-  group.finish = (text, refused) => { state.textContent = end(refused); result.textContent = text; group.classList.add('finished'); };
-  if (call.result !== undefined) group.classList.add('finished');
+  group.finish = (text, refused) => {
+    state.textContent = refused ? 'did not run' : 'done';
+    result.textContent = text;
+    group.classList.add('finished');
+    group.classList.toggle('refused', Boolean(refused));
+  };
+  if (call.result !== undefined) group.finish(call.result, call.is_error);
   return group;
 }
 

@@ -81,7 +81,7 @@ func request(ctx context.Context, method, url, token, body string, header []stri
 // caller is somebody with a credential.
 type caller struct{ kind, token string }
 
-// The callers that the command line names; as fails a test that needs another.
+// The callers that the command line names; the token is "" where it names none.
 func human() caller  { return caller{"human", *token} }
 func agent() caller  { return caller{"agent", *agentToken} }
 func other() caller  { return caller{"human", *otherToken} }

@@ -37,14 +37,14 @@ func TestLists(t *testing.T) {
 			t.Parallel()
 			who, why := may(o)
 			values, none := pathValues(t, o)
-			create_ := server.find("POST", o.path)
-			if why+none != "" || create_ == nil {
+			post := server.find("POST", o.path)
+			if why+none != "" || post == nil {
 				lacking(t, "pages of "+o.name(), why+none+"the records are not made by POST "+o.path)
 				return
 			}
 			var ids []string
 			for range 5 {
-				a, why := create(t, create_)
+				a, why := create(t, post)
 				if why != "" {
 					lacking(t, "pages of "+o.name(), why)
 					return

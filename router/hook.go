@@ -171,7 +171,7 @@ func ask(ctx context.Context, api *client.Client, call *autonomy.HermesEvent) ve
 	defer cancel()
 	d, err := api.Decide(asking, client.DecisionCreate{
 		Session: &client.SessionRef{System: "hermes_session", ID: *call.SessionID}, TurnID: &turn,
-		Tool: *call.ToolName, Args: args, ToolCallID: callID, ExpiresInMs: &lives,
+		Tool: *call.ToolName, Args: args, ToolCallID: callID, ExpiresInMS: &lives,
 	}, client.Key(hux.ForeignID(strings.Join([]string{*call.SessionID, turn, callID, hash}, "\n"))))
 	switch {
 	case err != nil:

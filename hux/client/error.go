@@ -61,8 +61,8 @@ func refusal(res *http.Response, body []byte) *Error {
 	if p.Detail != nil {
 		e.Detail = *p.Detail
 	}
-	if p.RetryAfterMs != nil {
-		e.RetryAfter = time.Duration(*p.RetryAfterMs) * time.Millisecond
+	if p.RetryAfterMS != nil {
+		e.RetryAfter = time.Duration(*p.RetryAfterMS) * time.Millisecond
 	}
 	return e
 }

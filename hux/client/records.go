@@ -13,7 +13,7 @@ type ApprovalCreate struct {
 	Session        *SessionRef           `json:"session,omitzero"`
 	TurnID         *string               `json:"turn_id,omitzero"`
 	SurfaceHint    *hux.Surface          `json:"surface_hint,omitzero"` // chat, worker, telegram or voice
-	ExpiresInMs    *int64                `json:"expires_in_ms,omitzero"`
+	ExpiresInMS    *int64                `json:"expires_in_ms,omitzero"`
 	Request        ApprovalCreateRequest `json:"request"`
 }
 
@@ -374,7 +374,7 @@ type DecisionCreate struct {
 	ToolCallID     string         `json:"tool_call_id"`
 	Summary        *string        `json:"summary,omitzero"`
 	SurfaceHint    *hux.Surface   `json:"surface_hint,omitzero"`  // chat, worker, telegram or voice
-	ExpiresInMs    *int64         `json:"expires_in_ms,omitzero"` // How long the hook can wait if it has to ask.
+	ExpiresInMS    *int64         `json:"expires_in_ms,omitzero"` // How long the hook can wait if it has to ask.
 }
 
 // Decision is hux.decision.v1. What applies to a tool call: it may run, may not, or waits for an approval.
@@ -406,7 +406,7 @@ type Problem struct {
 	Instance        *string        `json:"instance,omitzero"`
 	RequestID       string         `json:"request_id"`
 	Retryable       bool           `json:"retryable"`
-	RetryAfterMs    *int64         `json:"retry_after_ms,omitzero"`
+	RetryAfterMS    *int64         `json:"retry_after_ms,omitzero"`
 	Errors          []ProblemError `json:"errors,omitzero"`
 	CurrentRevision *int64         `json:"current_revision,omitzero"`
 	Allowed         []string       `json:"allowed,omitzero"`
@@ -525,7 +525,7 @@ type GrantCreate struct {
 	Duration     string      `json:"duration"`              // once, session or always
 	Match        GrantMatch  `json:"match"`
 	Scope        *GrantScope `json:"scope,omitzero"`
-	ExpiresInMs  *int64      `json:"expires_in_ms,omitzero"` // At most 365 days with always, 12 hours otherwise; 30 days and 12 hours unless it is said.
+	ExpiresInMS  *int64      `json:"expires_in_ms,omitzero"` // At most 365 days with always, 12 hours otherwise; 30 days and 12 hours unless it is said.
 }
 
 // Grant is hux.grant.v1. Lets an agent do, or keeps it from doing, just what a person saw.
@@ -1318,8 +1318,8 @@ type SelectorQuote struct {
 
 // SelectorTime is a part of selector. In a recording.
 type SelectorTime struct {
-	StartMs int64 `json:"start_ms"`
-	EndMs   int64 `json:"end_ms"`
+	StartMS int64 `json:"start_ms"`
+	EndMS   int64 `json:"end_ms"`
 }
 
 // ReleaseImage is shared by records.

@@ -100,7 +100,7 @@ func checkOf(s *jsonschema.Schema, seen map[*jsonschema.Schema]*check) *check {
 func (c *check) isCertain() bool {
 	s := c.schema
 	if c.unsure || c.ref != nil || c.all != nil || c.any != nil || c.cond != nil || c.items != nil || c.names != nil || c.others != nil || c.noOthers ||
-		c.types["integer"] || c.types["number"] || s.Minimum != nil || s.Maximum != nil || s.UniqueItems {
+		c.types["integer"] || s.Minimum != nil || s.Maximum != nil || s.UniqueItems {
 		return false
 	}
 	for _, member := range c.members {

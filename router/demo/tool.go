@@ -54,7 +54,7 @@ func (t *turn) mayRun(c *call) (verdict, error) {
 		question.Target = &c.target
 	}
 	if ms := c.lives.Milliseconds(); ms > 0 {
-		question.ExpiresInMs = &ms
+		question.ExpiresInMS = &ms
 	}
 	d, err := p.decide(t.ctx, question)
 	switch {

@@ -180,8 +180,6 @@ func (g *gopher) plain(s *shape, name, source string) string {
 		return "string"
 	case integer:
 		return "int64"
-	case number:
-		return "float64"
 	case boolean:
 		return "bool"
 	case object:

@@ -3,7 +3,7 @@ package main
 import "strings"
 
 // initialisms are written as Go writes them.
-var initialisms = map[string]string{"id": "ID", "ids": "IDs", "url": "URL", "sha256": "SHA256", "json": "JSON", "ci": "CI"}
+var initialisms = map[string]string{"id": "ID", "ids": "IDs", "url": "URL", "sha256": "SHA256", "json": "JSON", "ci": "CI", "ms": "MS"}
 
 // pascal is a name in snake_case as a type is called in TypeScript.
 func pascal(snake string) string {

@@ -16,7 +16,6 @@ const (
 	anything kind = iota
 	text
 	integer
-	number
 	boolean
 	literal // one of values
 	object  // with members
@@ -157,8 +156,6 @@ func plain(s ordered) *shape {
 		sh.kind = text
 	case "integer":
 		sh.kind = integer
-	case "number":
-		sh.kind = number
 	case "boolean":
 		sh.kind = boolean
 	case "array":

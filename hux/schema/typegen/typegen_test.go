@@ -25,7 +25,7 @@ func TestTypes(t *testing.T) {
 		"only one":      {`{"const":true}`, "m?: boolean;", "M *bool `json:\"m,omitzero\"`"},
 		"a word":        {`{"$ref":"defs.json#/$defs/timestamp"}`, "m?: defs.Timestamp;", "M *hux.Time `json:\"m,omitzero\"`"},
 		"shared":        {`{"$ref":"defs.json#/$defs/mode"}`, "m?: defs.Mode;", "M *ModePart `json:\"m,omitzero\"`"},
-		"list":          {`{"type":"array","items":{"type":["number","null"]}}`, "m?: (number | null)[];", "M []*float64 `json:\"m,omitzero\"`"},
+		"list":          {`{"type":"array","items":{"type":["integer","null"]}}`, "m?: (number | null)[];", "M []*int64 `json:\"m,omitzero\"`"},
 		"shared list":   {`{"$ref":"defs.json#/$defs/notes"}`, "m?: defs.Notes;", "M []Note `json:\"m,omitzero\"`"},
 		"dict":          {`{"type":"object","additionalProperties":{"type":"boolean"}}`, "m?: Record<string, boolean>;", "M map[string]bool `json:\"m,omitzero\"`"},
 		"free":          {`{"type":"object"}`, "m?: Record<string, unknown>;", "M map[string]any `json:\"m,omitzero\"`"},

@@ -50,7 +50,7 @@ func tsPlain(s *shape, indent string) string {
 	switch s.kind {
 	case text:
 		return "string"
-	case integer, number:
+	case integer:
 		return "number"
 	case boolean:
 		return "boolean"

@@ -40,7 +40,8 @@ var (
 
 // lint looks for what a validator passes over in silence: unknown keywords and
 // formats, a required member that no schema describes, patterns without
-// anchors, a foreign reference, and an $id other than Base + name.
+// anchors, values without bounds, a foreign reference, and an $id other than
+// Base + name.
 func lint(name string, doc any) error {
 	root, ok := doc.(map[string]any)
 	if !ok {
@@ -65,13 +66,16 @@ func lintSchema(v any, at string, conditional bool) error {
 	if !ok {
 		return fmt.Errorf("%s is no schema", at)
 	}
+	if lacking := unbounded(s); lacking != "" && !conditional {
+		return fmt.Errorf("%s has no %s", at, lacking)
+	}
 	for keyword, value := range s {
 		here := at + "/" + keyword
 		kind, known := keywords[keyword]
 		if !known {
 			return fmt.Errorf("%s: no such keyword", here)
 		}
-		conditional := conditional || keyword == "if" || keyword == "then" || keyword == "else"
+		conditional := conditional || keyword == "allOf" || keyword == "if" || keyword == "then" || keyword == "else"
 		switch kind {
 		case oneSchema:
 			if err := lintSchema(value, here, conditional); err != nil {
@@ -101,6 +105,38 @@ func lintSchema(v any, at string, conditional bool) error {
 		}
 	}
 	return nil
+}
+
+// bounds are what keeps the values of a type from being of any size; one of each
+// list is enough.
+var bounds = map[string][][]string{
+	"string":  {{"maxLength", "format", "pattern"}},
+	"integer": {{"minimum"}, {"maximum"}},
+	"array":   {{"maxItems"}},
+	"object":  {{"maxProperties", "properties"}},
+}
+
+// unbounded names the keyword that a schema lacks to keep its values small, ""
+// for none.
+func unbounded(s map[string]any) string {
+	for _, says := range []string{"$ref", "const", "enum"} {
+		if s[says] != nil {
+			return ""
+		}
+	}
+	list, ok := s["type"].([]any)
+	if !ok {
+		list = []any{s["type"]}
+	}
+	for _, t := range list {
+		name, _ := t.(string)
+		for _, any := range bounds[name] {
+			if !slices.ContainsFunc(any, func(keyword string) bool { return s[keyword] != nil }) {
+				return any[0]
+			}
+		}
+	}
+	return ""
 }
 
 func lintValue(s map[string]any, keyword string, value any, conditional bool) error {

@@ -20,7 +20,8 @@ type change struct {
 
 // compare lists how the contract has changed. What belongs to a card that was
 // never served may change in any way. Of the rest, new things are accepted that
-// nobody has to know: a schema, a route, a code, an optional member.
+// nobody has to know: a schema, a route, a code, an optional member, a name in a
+// query, somebody else who may call a route.
 func compare(before, now *lock) []change {
 	var changes []change
 	if before.Contract != now.Contract {
@@ -29,12 +30,11 @@ func compare(before, now *lock) []change {
 	for name, was := range before.Routes {
 		is, there := now.Routes[name]
 		kept := before.served(was.Flags)
-		switch {
-		case !there:
+		if !there {
 			changes = append(changes, change{name, "is gone", kept})
-		case !slices.Equal(was.Flags, is.Flags) || was.Request != is.Request || was.Record != is.Record:
-			changes = append(changes, change{name, "has other flags or another body", kept})
+			continue
 		}
+		changes = append(changes, compareRoutes(name, was, is, kept)...)
 	}
 	changes = append(changes, added(before.Routes, now.Routes)...)
 	for code, was := range before.Codes {
@@ -59,6 +59,36 @@ func compare(before, now *lock) []change {
 	changes = append(changes, added(before.Schemas, now.Schemas)...)
 	slices.SortFunc(changes, func(a, b change) int { return strings.Compare(a.name+a.what, b.name+b.what) })
 	return changes
+}
+
+func compareRoutes(name string, was, is lockedRoute, kept bool) (changes []change) {
+	for what, how := range map[string]struct{ same, wider bool }{
+		"flags":         {same: slices.Equal(was.Flags, is.Flags)},
+		"callers":       {slices.Equal(was.Kinds, is.Kinds), was.Kinds != nil && (is.Kinds == nil || within(was.Kinds, is.Kinds))},
+		"for operators": {was.Operator == is.Operator, is.Operator},
+		"signed":        {same: was.Signed == is.Signed},
+		"query":         {slices.Equal(was.Query, is.Query), within(was.Query, is.Query)},
+		"body":          {same: was.Request == is.Request},
+		"If-Match":      {same: was.IfMatch == is.IfMatch},
+		"status":        {same: slices.Equal(was.Status, is.Status)},
+		"record":        {same: was.Record == is.Record},
+		"form":          {same: was.Answer == is.Answer},
+		"wait":          {same: was.Waits == is.Waits},
+	} {
+		switch {
+		case how.same:
+		case how.wider:
+			changes = append(changes, change{name, "allows more: " + what, false})
+		default:
+			changes = append(changes, change{name, "differs: " + what, kept})
+		}
+	}
+	return changes
+}
+
+// within reports whether all of some are among others.
+func within[T comparable](some, others []T) bool {
+	return !slices.ContainsFunc(some, func(one T) bool { return !slices.Contains(others, one) })
 }
 
 func added[K ~string, V any](before, now map[K]V) (changes []change) {
@@ -245,7 +275,10 @@ func TestCompare(t *testing.T) {
 	fresh := func() *lock {
 		return &lock{
 			Contract: "1.1.0", Served: []string{"hux.light"}, Schemas: of(lamp, room), Codes: map[hux.Code]int{"too_dark": 409, "gone": 410},
-			Routes: map[string]lockedRoute{"GET /lamps": {[]string{"hux.light"}, "", "hux.lamp.v1"}, "GET /dark": {[]string{"hux.dark"}, "", "hux.dark.v1"}},
+			Routes: map[string]lockedRoute{
+				"GET /lamps": {Flags: []string{"hux.light"}, Kinds: []hux.Kind{"human"}, Query: []string{"cursor", "colour"}, Status: []int{200}, Record: "hux.lamp.v1", Answer: "page"},
+				"GET /dark":  {Flags: []string{"hux.dark"}, Record: "hux.dark.v1"},
+			},
 		}
 	}
 	member := func(old, changed string) func(*lock) {
@@ -255,6 +288,13 @@ func TestCompare(t *testing.T) {
 				t.Fatalf("the lamp has no %s", old)
 			}
 			l.Schemas = of(text, room)
+		}
+	}
+	lamps := func(change func(*lockedRoute)) func(*lock) {
+		return func(l *lock) {
+			rt := l.Routes["GET /lamps"]
+			change(&rt)
+			l.Routes["GET /lamps"] = rt
 		}
 	}
 	for name, c := range map[string]struct {
@@ -289,8 +329,20 @@ func TestCompare(t *testing.T) {
 		"schema of errors":                   {func(l *lock) { delete(l.Schemas, "hux.error.v1") }, "hux.error.v1!"},
 		"new route":                          {func(l *lock) { l.Routes["PUT /lamps"] = lockedRoute{} }, "PUT /lamps"},
 		"removed route":                      {func(l *lock) { delete(l.Routes, "GET /lamps") }, "GET /lamps!"},
-		"another flag":                       {func(l *lock) { l.Routes["GET /lamps"] = lockedRoute{[]string{"hux.dark"}, "", "hux.lamp.v1"} }, "GET /lamps!"},
-		"another record":                     {func(l *lock) { l.Routes["GET /lamps"] = lockedRoute{[]string{"hux.light"}, "", "hux.dark.v1"} }, "GET /lamps!"},
+		"another flag":                       {lamps(func(rt *lockedRoute) { rt.Flags = []string{"hux.dark"} }), "GET /lamps!"},
+		"another record":                     {lamps(func(rt *lockedRoute) { rt.Record = "hux.dark.v1" }), "GET /lamps!"},
+		"another body":                       {lamps(func(rt *lockedRoute) { rt.Request = "hux.dark.v1" }), "GET /lamps!"},
+		"for others instead":                 {lamps(func(rt *lockedRoute) { rt.Kinds = []hux.Kind{"agent"} }), "GET /lamps!"},
+		"for others too":                     {lamps(func(rt *lockedRoute) { rt.Kinds = []hux.Kind{"agent", "human"} }), "GET /lamps"},
+		"for everybody":                      {lamps(func(rt *lockedRoute) { rt.Kinds = nil }), "GET /lamps"},
+		"for operators too":                  {lamps(func(rt *lockedRoute) { rt.Operator = true }), "GET /lamps"},
+		"signed":                             {lamps(func(rt *lockedRoute) { rt.Signed = true }), "GET /lamps!"},
+		"a name less in the query":           {lamps(func(rt *lockedRoute) { rt.Query = []string{"cursor"} }), "GET /lamps!"},
+		"a name more in the query":           {lamps(func(rt *lockedRoute) { rt.Query = []string{"colour", "cursor", "room"} }), "GET /lamps"},
+		"an If-Match":                        {lamps(func(rt *lockedRoute) { rt.IfMatch = true }), "GET /lamps!"},
+		"another status":                     {lamps(func(rt *lockedRoute) { rt.Status = []int{201} }), "GET /lamps!"},
+		"another form":                       {lamps(func(rt *lockedRoute) { rt.Answer = "stream" }), "GET /lamps!"},
+		"a wait":                             {lamps(func(rt *lockedRoute) { rt.Waits = true }), "GET /lamps!"},
 		"route never served":                 {func(l *lock) { delete(l.Routes, "GET /dark") }, "GET /dark"},
 		"no longer served":                   {func(l *lock) { l.Served = nil; delete(l.Routes, "GET /lamps") }, "GET /lamps!"},
 		"new code":                           {func(l *lock) { l.Codes["too_bright"] = 409 }, "too_bright"},

@@ -34,11 +34,23 @@ type lock struct {
 	Changelog []string                `json:"changelog"` // hashes of the entries that were there
 }
 
+// lockedRoute is what callers rely on of an api.Route.
 type lockedRoute struct {
-	Flags   []string `json:"flags"`
-	Request string   `json:"request,omitempty"`
-	Record  string   `json:"record,omitempty"`
+	Flags    []string   `json:"flags"`
+	Kinds    []hux.Kind `json:"kinds,omitempty"` // who may call it; none for everybody
+	Operator bool       `json:"operator,omitempty"`
+	Signed   bool       `json:"signed,omitempty"`
+	Query    []string   `json:"query,omitempty"`
+	Request  string     `json:"request,omitempty"`
+	IfMatch  bool       `json:"if_match,omitempty"`
+	Status   []int      `json:"status,omitempty"`
+	Record   string     `json:"record,omitempty"`
+	Answer   string     `json:"answer,omitempty"`
+	Waits    bool       `json:"waits,omitempty"`
 }
+
+// forms are the words for how a route answers, "" for with the record itself.
+var forms = map[api.Answer]string{api.Page: "page", api.Stream: "stream", api.Bytes: "bytes"}
 
 type lockedSchema struct {
 	SHA256  string            `json:"sha256"`
@@ -60,7 +72,10 @@ func lockNow(t *testing.T) *lock {
 	}
 	slices.Sort(now.Served)
 	for _, rt := range all {
-		now.Routes[rt.Method+" "+rt.Path] = lockedRoute{rt.Flags, rt.Request, rt.Record}
+		now.Routes[rt.Method+" "+rt.Path] = lockedRoute{
+			Flags: rt.Flags, Kinds: rt.Kinds, Operator: rt.Operator, Signed: rt.Signed, Query: rt.Query, Request: rt.Request, IfMatch: rt.IfMatch,
+			Status: rt.Statuses(), Record: rt.Record, Answer: forms[rt.Answer], Waits: rt.Waits,
+		}
 	}
 	for _, code := range hux.Codes() {
 		now.Codes[code] = code.Status()

@@ -39,14 +39,14 @@ func (s *Service) pendingOf(tx *store.Tx, conversationID, runID string) (ids []s
 // says. The same call of the same run is asked about once.
 func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	var in ApprovalCreate
-	canonical, err := s.Door.Read(w, r, "hux.approval.create.v1", &in)
+	text, err := s.Door.Read(w, r, "hux.approval.create.v1", &in)
 	if err != nil {
 		return err
 	}
 	if err := schema.Refused(faultsOfApprovalCreate(&in)); err != nil {
 		return err
 	}
-	if _, err := s.Keys.Of(r, call, canonical); err != nil {
+	if _, err := s.Keys.Of(r, call, text); err != nil {
 		return err
 	}
 	callID := ""
@@ -296,11 +296,11 @@ func (s *Service) decideApproval(w http.ResponseWriter, r *http.Request, call *a
 		precondition = &p
 	}
 	var in ApprovalDecide
-	canonical, err := s.Door.Read(w, r, "hux.approval.decide.v1", &in)
+	text, err := s.Door.Read(w, r, "hux.approval.decide.v1", &in)
 	if err != nil {
 		return err
 	}
-	key, err := s.Keys.Of(r, call, canonical)
+	key, err := s.Keys.Of(r, call, text)
 	if err != nil {
 		return err
 	}

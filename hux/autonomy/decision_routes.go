@@ -94,11 +94,11 @@ func (s *Service) callKey(q *question) string {
 // spend.
 func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	var in DecisionCreate
-	canonical, err := s.Door.Read(w, r, "hux.decision.create.v1", &in)
+	text, err := s.Door.Read(w, r, "hux.decision.create.v1", &in)
 	if err != nil {
 		return err
 	}
-	if _, err := s.Keys.Of(r, call, canonical); err != nil { // must be there; the call itself is the key
+	if _, err := s.Keys.Of(r, call, text); err != nil { // must be there; the call itself is the key
 		return err
 	}
 	q, err := newQuestion(in.Tool, in.Args, in.Target, in.ToolCallID, in.Summary)

@@ -160,7 +160,7 @@ func (s *Service) listGrants(w http.ResponseWriter, r *http.Request, call *api.C
 // no approval asked about.
 func (s *Service) createGrant(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	var in GrantCreate
-	canonical, err := s.Door.Read(w, r, "hux.grant.create.v1", &in)
+	text, err := s.Door.Read(w, r, "hux.grant.create.v1", &in)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (s *Service) createGrant(w http.ResponseWriter, r *http.Request, call *api.
 			return err
 		}
 	}
-	key, err := s.Keys.Of(r, call, canonical)
+	key, err := s.Keys.Of(r, call, text)
 	if err != nil {
 		return err
 	}

@@ -205,14 +205,14 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 		}
 	}
 	var in PolicyPut
-	canonical, err := s.Door.Read(w, r, "hux.policy.put.v1", &in)
+	text, err := s.Door.Read(w, r, "hux.policy.put.v1", &in)
 	if err != nil {
 		return err
 	}
 	if err := schema.Refused(faultsOfPolicyPut(&in)); err != nil {
 		return err
 	}
-	key, err := s.Keys.Of(r, call, canonical)
+	key, err := s.Keys.Of(r, call, text)
 	if err != nil {
 		return err
 	}

@@ -118,14 +118,14 @@ func (s *Service) getReceipt(w http.ResponseWriter, r *http.Request, call *api.C
 // receipt counts, whoever wrote it.
 func (s *Service) postReceipt(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	var in ReceiptCreate
-	canonical, err := s.Door.Read(w, r, "hux.receipt.create.v1", &in)
+	text, err := s.Door.Read(w, r, "hux.receipt.create.v1", &in)
 	if err != nil {
 		return err
 	}
 	if err := refusedStop(in.Outcome, in.SideEffects); err != nil {
 		return err
 	}
-	if _, err := s.Keys.Of(r, call, canonical); err != nil {
+	if _, err := s.Keys.Of(r, call, text); err != nil {
 		return err
 	}
 	mask(in.SideEffects)

@@ -172,11 +172,11 @@ type Ref struct {
 // that there is.
 func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	var in Create
-	canonical, err := s.door.Read(w, r, "hux.conversation.create.v1", &in)
+	text, err := s.door.Read(w, r, "hux.conversation.create.v1", &in)
 	if err != nil {
 		return err
 	}
-	key, err := s.keys.Of(r, call, canonical)
+	key, err := s.keys.Of(r, call, text)
 	if err != nil {
 		return err
 	}
@@ -298,11 +298,11 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) 
 		return err
 	}
 	var in Patch
-	canonical, err := s.door.Read(w, r, "hux.conversation.patch.v1", &in)
+	text, err := s.door.Read(w, r, "hux.conversation.patch.v1", &in)
 	if err != nil {
 		return err
 	}
-	key, err := s.keys.Of(r, call, canonical)
+	key, err := s.keys.Of(r, call, text)
 	if err != nil {
 		return err
 	}

@@ -35,14 +35,14 @@ type Create struct {
 // append writes an event and answers once it is durable.
 func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	var in Create
-	canonical, err := s.door.Read(w, r, "hux.event.create.v1", &in)
+	text, err := s.door.Read(w, r, "hux.event.create.v1", &in)
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(event.ClientKinds, in.Kind) {
 		return hux.Errorf(hux.ReadOnlyField, "Events of this kind are written by the router.")
 	}
-	key, err := s.keys.Of(r, call, canonical)
+	key, err := s.keys.Of(r, call, text)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func compareReaders(set *schema.Set, p plan) error {
 		{"json.Unmarshal into its struct", func() error { var v timeline.Create; return json.Unmarshal(body, &v) }},
 		{"schema.Parse: strict JSON", func() error { _, err := schema.Parse(body); return err }},
 		{"Decode: strict JSON and schema", func() error { _, err := set.Decode(posted, body); return err }},
-		{"Decode and Into: struct and canonical text", func() error {
+		{"Decode and Into: struct and text", func() error {
 			in, err := set.Decode(posted, body)
 			if err != nil {
 				return err

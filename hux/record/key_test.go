@@ -21,13 +21,13 @@ func FuzzIdempotencyKey(f *testing.F) {
 		f.Add(seed, `{}`)
 	}
 	keys := record.NewKeys([]byte(strings.Repeat("k", 32)))
-	of := func(actor, value, canonical string) (record.Key, error) {
+	of := func(actor, value, text string) (record.Key, error) {
 		r := httptest.NewRequest("POST", "/conversations", nil)
 		r.Header["Idempotency-Key"] = []string{value}
-		return keys.Of(r, &api.Call{Actor: hux.Actor{Kind: hux.KindHuman, ID: actor}}, []byte(canonical))
+		return keys.Of(r, &api.Call{Actor: hux.Actor{Kind: hux.KindHuman, ID: actor}}, []byte(text))
 	}
-	f.Fuzz(func(t *testing.T, value, canonical string) {
-		key, err := of("a", value, canonical)
+	f.Fuzz(func(t *testing.T, value, text string) {
+		key, err := of("a", value, text)
 		if err != nil {
 			var e *hux.Error
 			if !errors.As(err, &e) || e.Code != hux.BadRequest {
@@ -41,18 +41,18 @@ func FuzzIdempotencyKey(f *testing.F) {
 		if key == (record.Key{}) {
 			t.Errorf("%q is no key", value)
 		}
-		if again, err := of("a", value, canonical); err != nil || again != key {
+		if again, err := of("a", value, text); err != nil || again != key {
 			t.Errorf("%q is another key the second time, %v", value, err)
 		}
 		if bare := strings.TrimSpace(value); visible.MatchString(bare) && !strings.HasPrefix(bare, `"`) {
-			if quoted, err := of("a", `"`+bare+`"`, canonical); err != nil || quoted != key {
+			if quoted, err := of("a", `"`+bare+`"`, text); err != nil || quoted != key {
 				t.Errorf("%q is another key in quotes, %v", value, err)
 			}
 		}
-		if other, err := of("b", value, canonical); err != nil || other == key {
+		if other, err := of("b", value, text); err != nil || other == key {
 			t.Errorf("%q is one key of two actors, %v", value, err)
 		}
-		if other, err := of("a", value, canonical+" "); err != nil || other == key {
+		if other, err := of("a", value, text+" "); err != nil || other == key {
 			t.Errorf("%q has one fingerprint for two bodies, %v", value, err)
 		}
 	})

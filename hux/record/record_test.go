@@ -56,13 +56,13 @@ func (r *rig) create(tx *store.Tx) (*lamp, error) {
 }
 
 // write sends a request under a key; fn as record.Write has it.
-func (r *rig) write(t *testing.T, key, canonical string, fn func(tx *store.Tx) (*lamp, int, []*event.Event, error)) (*httptest.ResponseRecorder, *lamp, error) {
+func (r *rig) write(t *testing.T, key, text string, fn func(tx *store.Tx) (*lamp, int, []*event.Event, error)) (*httptest.ResponseRecorder, *lamp, error) {
 	t.Helper()
 	req := httptest.NewRequest("POST", "/lamps", nil)
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
-	k, err := r.keys.Of(req, r.call, []byte(canonical))
+	k, err := r.keys.Of(req, r.call, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

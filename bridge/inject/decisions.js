@@ -6,7 +6,7 @@ import { element, Framed, guarded } from './frame.js';
 
 const FRAME_TIMEOUT = 10_000; // ms for the frame to say that it is ready
 const LOOK_EVERY = 1_000; // ms between two looks whether it is still in its place
-const MOST = 0.6; // of the window's height
+const MOST = 0.7; // of the window's height
 
 export class Decisions {
   /**
@@ -38,7 +38,7 @@ export class Decisions {
     const box = document.querySelector('#composerBox');
     if (!box) return; // this page has no composer (yet)
     this.frame?.close();
-    this.frame = new Framed(this.origin, '/hux/api/ui/decisions', 'HUX: what the agent asks', (message) => this.take(message));
+    this.frame = new Framed(this.origin, '/hux/api/ui/decisions', { class: 'hux-cards', title: 'HUX: what the agent asks' }, (message) => this.take(message));
     this.frame.show(this.conversation);
     this.root.replaceChildren(this.frame.root);
     this.size(0);

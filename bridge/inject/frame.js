@@ -49,16 +49,17 @@ export class Framed {
   /**
    * @param {string} origin  of the console
    * @param {string} path
-   * @param {string} title
+   * @param {{class: string, title: string}} attributes
    * @param {(message: Message) => void} take  what the page says
    */
-  constructor(origin, path, title, take) {
+  constructor(origin, path, attributes, take) {
     this.origin = origin;
     this.take = take;
     this.ready = false;
     /** @type {string | null} */
     this.conversation = null;
-    this.root = element('iframe', { class: 'hux-frame hux-waiting', title, src: origin + path });
+    this.root = element('iframe', { ...attributes, src: origin + path });
+    this.root.classList.add('hux-waiting');
     this.listener = guarded((/** @type {MessageEvent} */ event) => this.receive(event));
     window.addEventListener('message', this.listener);
     this.observer = new MutationObserver(guarded(() => this.sendTheme()));

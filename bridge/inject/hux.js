@@ -154,7 +154,7 @@ class Panel {
     if (!this.root.isConnected) document.body.append(this.root);
     const bar = this.button.root.closest('header');
     this.root.style.setProperty('--hux-top', `${Math.max(0, bar?.getBoundingClientRect().bottom ?? 0)}px`);
-    this.frame = new Framed(this.origin, '/hux/api/ui/panel', 'HUX: activity, and who you are', (message) => this.take(message));
+    this.frame = new Framed(this.origin, '/hux/api/ui/panel', { class: 'hux-frame', title: 'HUX: activity, and who you are' }, (message) => this.take(message));
     this.frame.show(this.conversation);
     this.body.replaceChildren(element('p', { class: 'hux-note', role: 'status' }, 'Loading…'), this.frame.root);
     this.timer = setTimeout(guarded(() => this.giveUp()), FRAME_TIMEOUT);

@@ -9,6 +9,8 @@ import { durationText } from './events.js';
 const SESSION_HOURS = 12; // contracts 2.7
 const ALWAYS_MS = 30 * 24 * 60 * 60 * 1_000;
 const NOTE_AFTER = 1_000; // ms that a card must be covered or out of sight to say so by itself
+const LINE = 60; // characters
+const EARLY_FOR = 2_500; // ms that it says that it was pressed too early
 
 /** @typedef {import('../hux.d.ts').Approval} Approval */
 /** @typedef {import('./approvals.js').Outcome} Outcome */
@@ -17,9 +19,9 @@ const NOTE_AFTER = 1_000; // ms that a card must be covered or out of sight to s
 /** @type {Record<string, {label: string, key: string}>} in the order in which they stand */
 const CHOICES = {
   once: { label: 'Allow once', key: 'o' },
+  deny: { label: 'Deny', key: 'd' },
   session: { label: 'Allow in this session', key: 's' },
   always: { label: 'Allow always', key: 'a' },
-  deny: { label: 'Deny', key: 'd' },
 };
 
 /** @type {Record<Refusal, string>} */
@@ -27,7 +29,7 @@ const WHY_NOT = {
   unable: 'This browser can’t tell whether something lies over this card, so it is decided in a window of its own.',
   covered: 'Something lies over this card, so it takes no decision here.',
   unseen: 'Not all of this card is in sight, so it takes no decision here.',
-  early: 'Nothing was decided: this had only just appeared or moved. Press again.',
+  early: 'Nothing was decided: this had only just appeared or moved. Look at it, then press again.',
 };
 
 export class ApprovalCard {
@@ -76,7 +78,7 @@ export class ApprovalCard {
   /** Exactly what would run. */
   call() {
     const { request } = this.approval;
-    const rows = Object.entries(request.args_redacted).map(([name, value]) => row(plain(name), typeof value === 'string' ? value : JSON.stringify(value, null, 2)));
+    const rows = Object.entries(request.args_redacted).map(([name, value]) => row(plain(name), valueText(value)));
     const target = request.target ?? '';
     if (target !== '' && !Object.values(request.args_redacted).includes(target)) rows.push(row('target', target));
     if (rows.length === 0) return element('p', { class: 'call muted' }, 'Without arguments.');
@@ -109,11 +111,11 @@ export class ApprovalCard {
   /** @param {string} choice  what it would grant, and for how long */
   grants(choice) {
     const { request } = this.approval;
-    const what = `${request.tool} ${matchText(request.grant_match, request.target)}`;
+    const what = plain(`${request.tool} ${matchText(request.grant_match)}`);
     switch (choice) {
       case 'once': return request.choices.some((c) => c === 'always') ? 'This call, and no other.' : 'This call, and no other. A deployment is asked about each time.';
-      case 'session': return `${what}, in this conversation, for ${SESSION_HOURS} hours at most.`;
-      case 'always': return `${what}, everywhere, until ${whenText(new Date(routerNow() + ALWAYS_MS))}. You can take it back under Autonomy.`;
+      case 'session': return `${what}, in this conversation, ${SESSION_HOURS} hours at most.`;
+      case 'always': return `${what}, everywhere, until ${whenText(new Date(routerNow() + ALWAYS_MS))}. Listed under Autonomy, to be taken back.`;
       default: return 'It does not run, and the agent is told.';
     }
   }
@@ -166,15 +168,21 @@ export class ApprovalCard {
       if (refusal || this.busy) button.setAttribute('aria-disabled', 'true');
       else button.removeAttribute('aria-disabled');
     }
-    if (refusal === 'covered' || refusal === 'unseen') this.noteTimer = setTimeout(() => this.refuse(refusal), NOTE_AFTER);
-    else if (!refusal && this.note.dataset.guard !== undefined) this.say('');
+    if (refusal === 'covered' || refusal === 'unseen') {
+      this.noteTimer = setTimeout(() => { if (this.note.hidden) this.refuse(refusal); }, NOTE_AFTER);
+    } else if (!refusal && this.note.dataset.guard !== undefined && this.note.dataset.guard !== 'early') {
+      this.say('');
+    }
   }
 
   /** @param {Refusal} refusal */
   refuse(refusal) {
     const opens = this.framed && refusal !== 'early' ? [this.ownWindow('', 'Open it in its own window')] : [];
     this.say(WHY_NOT[refusal], ...opens);
-    this.note.dataset.guard = refusal;
+    this.note.dataset.guard = refusal; // lies over the choices, so that nothing moves
+    if (refusal !== 'early') return;
+    clearTimeout(this.noteTimer);
+    this.noteTimer = setTimeout(() => { if (this.note.dataset.guard === 'early') this.say(''); }, EARLY_FOR);
   }
 
   /**
@@ -211,6 +219,17 @@ export class ApprovalCard {
  */
 function row(name, value) {
   return element('div', {}, element('dt', {}, name), element('dd', { dir: 'ltr' }, plain(value)));
+}
+
+/**
+ * An argument as text: what is short, in a line.
+ *
+ * @param {unknown} value
+ */
+export function valueText(value) {
+  if (typeof value === 'string') return value;
+  const line = JSON.stringify(value);
+  return line.length <= LINE ? line : JSON.stringify(value, null, 2);
 }
 
 /**

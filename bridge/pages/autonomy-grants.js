@@ -2,6 +2,7 @@
 // taking one back, and forbidding a tool by hand.
 
 import { ask, Refused } from './api.js';
+import { valueText } from './approval-card.js';
 import { CAPABILITIES, doesText, matchText, roughly } from './autonomy-words.js';
 import { element, part, plain } from './dom.js';
 import { kindText } from './events.js';
@@ -112,7 +113,7 @@ export class Grants {
         /** @type {Approval | null} */
         const approval = origin.approval_id ? await ask(`/hux/v1/approvals/${origin.approval_id}`) : null;
         for (const [name, value] of Object.entries(approval?.request.args_redacted ?? {}).reverse()) {
-          rows.unshift(fact(name, typeof value === 'string' ? value : JSON.stringify(value, null, 2)));
+          rows.unshift(fact(name, valueText(value)));
         }
       } catch (error) {
         rows.push(element('p', { class: 'muted' }, error instanceof Refused ? error.message : 'The router did not answer.'));

@@ -99,11 +99,10 @@ export function doesText({ capability, capabilities }) {
  * What a grant is for, as the end of a sentence.
  *
  * @param {{args_hash?: string, target?: string}} match
- * @param {string | null | undefined} [target]  of the request
  */
-export function matchText(match, target) {
-  if (match.target) return match.target === target ? 'with just this target' : `with the target ${match.target}`;
-  return match.args_hash ? 'with just these arguments' : 'whatever its arguments';
+export function matchText(match) {
+  if (match.target) return `with the target ${match.target}, whatever else it is given`;
+  return match.args_hash ? 'with just these arguments' : 'whatever it is given';
 }
 
 /**

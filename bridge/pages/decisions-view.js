@@ -46,6 +46,9 @@ export class Decisions {
       this.draw();
       this.list.querySelector('article')?.focus();
     });
+    // Whatever comes, goes or grows moves the cards below it.
+    const sizes = new ResizeObserver(() => this.guard.restart());
+    for (const moves of [this.list, root, document.body]) sizes.observe(moves);
     setInterval(() => { if (!document.hidden) this.tick(); }, 1_000);
   }
 
@@ -156,6 +159,7 @@ export class Decisions {
   choose(card, choice, event) {
     if (!event.isTrusted || card.busy) return; // a person's own press, and nothing that a script sends
     const refusal = this.guard.refusal(card.root, event);
+    if (refusal === 'early') this.guard.restart(); // so that pressing on and on decides nothing
     if (refusal) card.refuse(refusal);
     else void this.decide(card, choice);
   }

@@ -3,7 +3,8 @@
 // transparent, moved or shown just under the pointer by the page around it, so
 // a card of it takes a decision only while the browser vouches that all of it
 // is in sight (IntersectionObserver v2), and has been for a moment. Chromium
-// itself drops clicks on a frame that asks for this and has just been moved.
+// itself drops clicks on a frame that asks for this and has just been moved. It
+// does not see masks and rounded corners of the page around (SECURITY.md).
 
 const ARMING = 600; // ms that nothing may have changed
 const SAME_PRESS = 80; // ms between a press and the focus that it brings

@@ -142,7 +142,7 @@ test('the keyboard alone is enough', async () => {
   assert.match(await focused(), /hux-button/);
 
   await page.keyboard.press('Enter');
-  const frame = await until(() => page.frames().find((f) => f.url().startsWith(hux.console)), { what: 'the frame' });
+  const frame = await until(() => page.frames().find((f) => f.url() === `${hux.console}/hux/api/ui/panel`), { what: 'the frame' });
   await frame.waitForSelector('[data-me][aria-busy="false"]', { state: 'attached' });
   await page.waitForSelector('.hux-frame:not(.hux-waiting)');
   await page.keyboard.press('Tab');

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,8 +17,8 @@ import (
 )
 
 // measureAppend prints how many events a second become durable in one
-// conversation, beside what the disk does and beside bbolt with a transaction
-// for each event. All write to files in the same directory.
+// conversation, beside what the disk does, beside bbolt with a transaction for
+// each event, and beside Mercure. All write to files in the same directory.
 func (r *rig) measureAppend(ctx context.Context, o options) error {
 	agent, err := r.agent(ctx, o)
 	if err != nil {
@@ -27,14 +28,7 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	size, err := func() (int, error) {
-		c, err := dial(ctx, agent.addr)
-		if err != nil {
-			return 0, err
-		}
-		defer c.close()
-		return c.get(agent.post(path, 0))
-	}()
+	event, err := posted(ctx, agent, path)
 	if err != nil {
 		return err
 	}
@@ -48,8 +42,7 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	value := make([]byte, size)
-	bbolt := func(int) (func() error, func(), error) {
+	update := func(int) (func() error, func(), error) {
 		return func() error {
 			return db.Update(func(tx *bolt.Tx) error {
 				b, err := tx.CreateBucketIfNotExists([]byte("events"))
@@ -60,7 +53,7 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 				if err != nil {
 					return err
 				}
-				return b.Put(fmt.Appendf(nil, "%016x", n), value)
+				return b.Put(fmt.Appendf(nil, "%016x", n), event)
 			})
 		}, func() {}, nil
 	}
@@ -73,51 +66,80 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 			return func() error { _, err := c.get(t.post(path, 0)); return err }, c.close, nil
 		}
 	}
-	subjects := []struct {
-		name string
-		writer
-	}{
-		{"bbolt, a transaction each", bbolt},
-		{huxBearerName, over(r.bearer())},
-		{"hux, agent credential and key", over(agent)},
+	bbolt := &series{name: "bbolt, a transaction each", writer: update}
+	subjects := []*series{
+		bbolt,
+		{name: huxBearerName, writer: over(r.bearer())},
+		{name: "hux, agent credential and key", writer: over(agent)},
+	}
+	hub, err := r.addMercure(ctx, o, event)
+	if err != nil {
+		return err
+	}
+	var mercure *series
+	if hub != nil {
+		mercure = &series{name: hub.name, writer: over(hub)}
+		subjects = append(subjects, mercure)
 	}
 	foreign := r.disturbance()
-	rows := [][]string{{"writers", "target", "events/s", "min to max", "raw disk/s", "ratio to disk", "ratio to bbolt", "p50 ms", "p99 ms"}}
+	rows := [][]string{{"writers", "target", "events/s", "min to max", "raw disk/s", "ratio to disk", "ratio to bbolt", "ratio to Mercure", "p50 ms", "p99 ms"}}
 	for _, writers := range []int{1, 16, 64} {
-		rates, toDisk, toBolt := make([][]float64, len(subjects)), make([][]float64, len(subjects)), make([][]float64, len(subjects))
-		took := make([][]time.Duration, len(subjects))
-		var raw []float64
+		raw := &series{name: "raw disk", writer: disk.writer}
 		for range o.plan.rounds {
-			times, err := many(1, disk.writer, o.plan)
-			if err != nil {
+			if err := raw.add(1, o.plan); err != nil {
 				return err
 			}
-			floor := float64(len(times)) / o.plan.duration.Seconds()
-			raw = append(raw, floor)
-			base := 0.0
-			for i, s := range subjects {
-				times, err := many(writers, s.writer, o.plan)
-				if err != nil {
-					return fmt.Errorf("%s: %w", s.name, err)
+			for _, s := range subjects {
+				if err := s.add(writers, o.plan); err != nil {
+					return err
 				}
-				rate := float64(len(times)) / o.plan.duration.Seconds()
-				if i == 0 {
-					base = rate
-				}
-				rates[i], toDisk[i], toBolt[i] = append(rates[i], rate), append(toDisk[i], rate/floor), append(toBolt[i], rate/base)
-				took[i] = append(took[i], times...)
 			}
 		}
-		for i, s := range subjects {
-			mid := middle(rates[i])
-			rows = append(rows, []string{strconv.Itoa(writers), s.name, fmt.Sprintf("%.0f", mid),
-				fmt.Sprintf("%.0f to %.0f", rates[i][0], rates[i][len(rates[i])-1]), fmt.Sprintf("%.0f", middle(raw)),
-				fmt.Sprintf("%.2f", middle(toDisk[i])), fmt.Sprintf("%.2f", middle(toBolt[i])), percentile(took[i], 50), percentile(took[i], 99)})
+		for _, s := range subjects {
+			rows = append(rows, []string{strconv.Itoa(writers), s.name, fmt.Sprintf("%.0f", s.middle()),
+				fmt.Sprintf("%.0f to %.0f", slices.Min(s.rates), slices.Max(s.rates)), fmt.Sprintf("%.0f", raw.middle()),
+				s.ratio(raw), s.ratio(bbolt), s.ratio(mercure), percentile(s.took, 50), percentile(s.took, 99)})
+		}
+		for _, s := range subjects {
+			s.rates, s.took = nil, nil
 		}
 	}
 	printRows(rows)
-	fmt.Printf("\n%d rounds of %v; an event has %d bytes; other programs took %.0f %% of the CPUs.\n", o.plan.rounds, o.plan.duration, size, 100*foreign())
+	fmt.Printf("\n%d rounds of %v; an event has %d bytes; other programs took %.0f %% of the CPUs.\n", o.plan.rounds, o.plan.duration, len(event), 100*foreign())
 	return nil
+}
+
+// series is what was measured of one target, round by round.
+type series struct {
+	name string
+	writer
+	rates []float64
+	took  []time.Duration
+}
+
+// add measures another round.
+func (s *series) add(writers int, p plan) error {
+	took, err := many(writers, s.writer, p)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	s.rates = append(s.rates, float64(len(took))/p.duration.Seconds())
+	s.took = append(s.took, took...)
+	return nil
+}
+
+func (s *series) middle() float64 { return middle(slices.Clone(s.rates)) }
+
+// ratio is the median over rounds of the rate by the base's.
+func (s *series) ratio(base *series) string {
+	if base == nil {
+		return "–"
+	}
+	ratios := make([]float64, len(s.rates))
+	for i, rate := range s.rates {
+		ratios[i] = rate / base.rates[i]
+	}
+	return fmt.Sprintf("%.2f", middle(ratios))
 }
 
 // writer makes one of several writers: what it does again and again, and what

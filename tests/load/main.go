@@ -49,7 +49,7 @@ func run(ctx context.Context) error {
 	var o options
 	flag.StringVar(&o.kind, "case", "json", "what to measure: json, page, streams; of the event log append, fanout, stalled, replay, followers, tenants")
 	flag.StringVar(&o.hux, "hux", "", "the router's binary; empty to build it")
-	flag.StringVar(&o.peers, "peers", os.Getenv("HUX_LOAD_PEERS"), "directories with other proxies, separated by colons; those in PATH are found too; - for none")
+	flag.StringVar(&o.peers, "peers", os.Getenv("HUX_LOAD_PEERS"), "directories with the programs to compare with, separated by colons; those in PATH are found too; - for none")
 	flag.BoolVar(&o.accessLog, "access-log", false, "let the router log each request")
 	flag.IntVar(&o.connections, "connections", 16, "keep-alive connections, each with one request at a time")
 	flag.IntVar(&o.streams, "streams", 1000, "idle streams or followers")
@@ -120,11 +120,11 @@ func measure(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("%s, %s, %d CPUs (%s), kernel %s\n\n", time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), cpuModel(), kernel())
-	if ofEvents != nil {
-		return ofEvents(r, ctx, o)
-	}
-	switch o.kind {
-	case "json":
+	switch {
+	case ofEvents != nil:
+		r.notes = append(r.notes, "hux is "+version+".")
+		err = ofEvents(r, ctx, o)
+	case o.kind == "json":
 		if o.peers != "-" {
 			for _, p := range peers {
 				if err := r.addPeer(ctx, p, filepath.SplitList(o.peers)); err != nil {
@@ -137,9 +137,9 @@ func measure(ctx context.Context, o options) error {
 			subjects = append(subjects, subject{t, t.name, jsonPath, jsonSize})
 		}
 		err = r.compare(ctx, o, subjects, bareName)
-	case "page":
+	case o.kind == "page":
 		err = r.comparePages(ctx, o)
-	case "streams":
+	case o.kind == "streams":
 		err = r.measureStreams(ctx, o)
 	default:
 		err = fmt.Errorf("there is no case %q", o.kind)

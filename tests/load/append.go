@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -81,11 +82,14 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 		mercure = &series{name: hub.name, writer: over(hub)}
 		subjects = append(subjects, mercure)
 	}
-	foreign := r.disturbance()
 	rows := [][]string{{"writers", "target", "events/s", "min to max", "raw disk/s", "ratio to disk", "ratio to bbolt", "ratio to Mercure", "p50 ms", "p99 ms"}}
+	var disturbed []string
 	for _, writers := range []int{1, 16, 64} {
 		raw := &series{name: "raw disk", writer: disk.writer}
-		for range o.plan.rounds {
+		for _, s := range subjects {
+			s.rates, s.took = nil, nil
+		}
+		kept, foreign, err := r.calmest(o.plan, func() error {
 			if err := raw.add(1, o.plan); err != nil {
 				return err
 			}
@@ -94,18 +98,26 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 					return err
 				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		raw.keep(kept)
+		for _, s := range subjects {
+			s.keep(kept)
 		}
 		for _, s := range subjects {
+			took := slices.Concat(s.took...)
 			rows = append(rows, []string{strconv.Itoa(writers), s.name, fmt.Sprintf("%.0f", s.middle()),
 				fmt.Sprintf("%.0f to %.0f", slices.Min(s.rates), slices.Max(s.rates)), fmt.Sprintf("%.0f", raw.middle()),
-				s.ratio(raw), s.ratio(bbolt), s.ratio(mercure), percentile(s.took, 50), percentile(s.took, 99)})
+				s.ratio(raw), s.ratio(bbolt), s.ratio(mercure), percentile(took, 50), percentile(took, 99)})
 		}
-		for _, s := range subjects {
-			s.rates, s.took = nil, nil
-		}
+		disturbed = append(disturbed, foreign)
 	}
 	printRows(rows)
-	fmt.Printf("\n%d rounds of %v; an event has %d bytes; other programs took %.0f %% of the CPUs.\n", o.plan.rounds, o.plan.duration, len(event), 100*foreign())
+	fmt.Printf("\nRounds of %v; an event has %d bytes; other programs took, with 1, 16 and 64 writers, %s of the CPUs.\n",
+		o.plan.duration, len(event), strings.Join(disturbed, ", "))
 	return nil
 }
 
@@ -114,7 +126,7 @@ type series struct {
 	name string
 	writer
 	rates []float64
-	took  []time.Duration
+	took  [][]time.Duration
 }
 
 // add measures another round.
@@ -124,8 +136,17 @@ func (s *series) add(writers int, p plan) error {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	s.rates = append(s.rates, float64(len(took))/p.duration.Seconds())
-	s.took = append(s.took, took...)
+	s.took = append(s.took, took)
 	return nil
+}
+
+// keep leaves some rounds alone.
+func (s *series) keep(rounds []int) {
+	rates, took := s.rates, s.took
+	s.rates, s.took = nil, nil
+	for _, n := range rounds {
+		s.rates, s.took = append(s.rates, rates[n]), append(s.took, took[n])
+	}
 }
 
 func (s *series) middle() float64 { return middle(slices.Clone(s.rates)) }

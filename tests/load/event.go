@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -351,6 +352,30 @@ func (r *rig) disturbance() func() float64 {
 		foreign := (now - all) - (cpuOf(ours) - own)
 		return max(0, foreign.Seconds()/(time.Since(begin).Seconds()*float64(cpus)))
 	}
+}
+
+// calmest measures round after round until as many were calm as are to count,
+// or as many were tried as may be. It gives those that other programs disturbed
+// least, and tells by how much.
+func (r *rig) calmest(p plan, round func() error) (kept []int, disturbed string, err error) {
+	var foreign []float64
+	for calm := 0; calm < p.rounds && len(foreign) < max(p.rounds, p.attempts); {
+		taken := r.disturbance()
+		if err := round(); err != nil {
+			return nil, "", err
+		}
+		f := taken()
+		if f <= p.calm {
+			calm++
+		}
+		foreign = append(foreign, f)
+		fmt.Fprintf(os.Stderr, "round %d, other programs took %.0f %%\n", len(foreign), 100*f)
+		kept = append(kept, len(kept))
+	}
+	slices.SortStableFunc(kept, func(a, b int) int { return cmp.Compare(foreign[a], foreign[b]) })
+	kept = kept[:p.rounds]
+	return kept, fmt.Sprintf("%.0f to %.0f %% (the %d calmest rounds of %d)",
+		100*foreign[kept[0]], 100*foreign[kept[len(kept)-1]], len(kept), len(foreign)), nil
 }
 
 func percentile(took []time.Duration, p int) string {

@@ -38,7 +38,7 @@ var eventCases = map[string]func(*rig, context.Context, options) error{
 // eventConfig is what those cases add to the router's configuration.
 const eventConfig = `flags: hux.foundation,hux.activity_timeline
 streams_per_user: 100000
-tenant_quota: 1TiB
+tenant_quota: 1000GiB
 slot_health_every: 1h
 `
 

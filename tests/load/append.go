@@ -84,7 +84,7 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 	}
 	rows := [][]string{{"writers", "target", "events/s", "min to max", "raw disk/s", "ratio to disk", "ratio to bbolt", "ratio to Mercure", "p50 ms", "p99 ms"}}
 	var disturbed []string
-	for _, writers := range []int{1, 16, 64} {
+	for _, writers := range o.orSizes(1, 16, 64) {
 		raw := &series{name: "raw disk", writer: disk.writer}
 		for _, s := range subjects {
 			s.rates, s.took = nil, nil
@@ -113,10 +113,10 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 				fmt.Sprintf("%.0f to %.0f", slices.Min(s.rates), slices.Max(s.rates)), fmt.Sprintf("%.0f", raw.middle()),
 				s.ratio(raw), s.ratio(bbolt), s.ratio(mercure), percentile(took, 50), percentile(took, 99)})
 		}
-		disturbed = append(disturbed, foreign)
+		disturbed = append(disturbed, fmt.Sprintf("%s with %d", foreign, writers))
 	}
 	printRows(rows)
-	fmt.Printf("\nRounds of %v; an event has %d bytes; other programs took, with 1, 16 and 64 writers, %s of the CPUs.\n",
+	fmt.Printf("\nRounds of %v; an event has %d bytes; of the CPUs other programs took %s writers.\n",
 		o.plan.duration, len(event), strings.Join(disturbed, ", "))
 	return nil
 }
@@ -204,9 +204,6 @@ func many(n int, w writer, p plan) ([]time.Duration, error) {
 		})
 	}
 	wg.Wait()
-	if failed == nil && len(all) == 0 {
-		failed = fmt.Errorf("no write ended within %v", p.duration)
-	}
 	return all, failed
 }
 

@@ -375,11 +375,14 @@ func (r *rig) calmest(p plan, round func() error) (kept []int, disturbed string,
 	}
 	slices.SortStableFunc(kept, func(a, b int) int { return cmp.Compare(foreign[a], foreign[b]) })
 	kept = kept[:p.rounds]
-	return kept, fmt.Sprintf("%.0f to %.0f %% (the %d calmest rounds of %d)",
+	return kept, fmt.Sprintf("%.0f to %.0f %% (%d rounds of %d)",
 		100*foreign[kept[0]], 100*foreign[kept[len(kept)-1]], len(kept), len(foreign)), nil
 }
 
 func percentile(took []time.Duration, p int) string {
+	if len(took) == 0 {
+		return "–" // the machine was too busy for a single one
+	}
 	slices.Sort(took)
 	return fmt.Sprintf("%.2f", micros(took[len(took)*p/100])/1000)
 }

@@ -37,7 +37,7 @@ func (r *rig) measureFanout(ctx context.Context, o options) error {
 	}
 	rows := [][]string{{"followers", "target", "round", "POST answered p50 ms", "POST to last p50 ms", "p99 ms", "events/s to all", "deliveries/s", "lost / doubled / reordered"}}
 	var disturbed []string
-	for _, followers := range []int{1, 100, 1000} {
+	for _, followers := range o.orSizes(1, 100, 1000) {
 		var rounds [][][]string // the cells of each target
 		kept, foreign, err := r.calmest(o.plan, func() error {
 			path, err := conversation(ctx, r.bearer())
@@ -63,10 +63,10 @@ func (r *rig) measureFanout(ctx context.Context, o options) error {
 				rows = append(rows, append([]string{strconv.Itoa(followers), t.name, strconv.Itoa(n + 1)}, rounds[round][i]...))
 			}
 		}
-		disturbed = append(disturbed, foreign)
+		disturbed = append(disturbed, fmt.Sprintf("%s with %d", foreign, followers))
 	}
 	printRows(rows)
-	fmt.Printf("\n%d events one after the other, then as many as make %d deliveries (at most 3,000) from %d connections; an event has %d bytes; other programs took, with 1, 100 and 1,000 followers, %s of the CPUs.\n",
+	fmt.Printf("\n%d events one after the other, then as many as make %d deliveries (at most 3,000) from %d connections; an event has %d bytes; of the CPUs other programs took %s followers.\n",
 		singles, deliveries, fanWriters, len(event), strings.Join(disturbed, ", "))
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,7 +33,16 @@ type options struct {
 	accessLog   bool
 	connections int
 	streams     int
+	sizes       []int // of writers or followers; none for those of the case
 	plan        plan
+}
+
+// orSizes is the sizes asked for, or those that the case has.
+func (o options) orSizes(usual ...int) []int {
+	if len(o.sizes) > 0 {
+		return o.sizes
+	}
+	return usual
 }
 
 func main() {
@@ -53,6 +63,16 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&o.accessLog, "access-log", false, "let the router log each request")
 	flag.IntVar(&o.connections, "connections", 16, "keep-alive connections, each with one request at a time")
 	flag.IntVar(&o.streams, "streams", 1000, "idle streams or followers")
+	flag.Func("sizes", "numbers of writers (append) or followers (fanout), separated by commas; empty for all that the case has", func(text string) error {
+		for _, s := range strings.Split(text, ",") {
+			n, err := strconv.Atoi(s)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%q is not a number of anything", s)
+			}
+			o.sizes = append(o.sizes, n)
+		}
+		return nil
+	})
 	flag.IntVar(&o.plan.rounds, "rounds", 11, "rounds that count; each measures every target once")
 	flag.IntVar(&o.plan.attempts, "attempts", 22, "rounds to try for as many calm ones")
 	flag.DurationVar(&o.plan.warm, "warm", 250*time.Millisecond, "warm-up before each measurement")

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,8 +16,8 @@ import (
 )
 
 // measureAppend prints how many events a second become durable in one
-// conversation, beside what the disk does and beside bbolt with a transaction
-// for each event. All write to files in the same directory.
+// conversation, beside what the disk does, beside bbolt with a transaction for
+// each event, and beside Mercure. All write to files in the same directory.
 func (r *rig) measureAppend(ctx context.Context, o options) error {
 	agent, err := r.agent(ctx, o)
 	if err != nil {
@@ -27,14 +27,7 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	size, err := func() (int, error) {
-		c, err := dial(ctx, agent.addr)
-		if err != nil {
-			return 0, err
-		}
-		defer c.close()
-		return c.get(agent.post(path, 0))
-	}()
+	event, err := posted(ctx, agent, path)
 	if err != nil {
 		return err
 	}
@@ -48,8 +41,7 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	value := make([]byte, size)
-	bbolt := func(int) (func() error, func(), error) {
+	update := func(int) (func() error, func(), error) {
 		return func() error {
 			return db.Update(func(tx *bolt.Tx) error {
 				b, err := tx.CreateBucketIfNotExists([]byte("events"))
@@ -60,7 +52,7 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 				if err != nil {
 					return err
 				}
-				return b.Put(fmt.Appendf(nil, "%016x", n), value)
+				return b.Put(fmt.Appendf(nil, "%016x", n), event)
 			})
 		}, func() {}, nil
 	}
@@ -73,71 +65,37 @@ func (r *rig) measureAppend(ctx context.Context, o options) error {
 			return func() error { _, err := c.get(t.post(path, 0)); return err }, c.close, nil
 		}
 	}
-	subjects := []contestant{
-		{"bbolt, a transaction each", bbolt},
-		{huxBearerName, over(r.bearer())},
-		{"hux, agent credential and key", over(agent)},
+	bbolt := &series{name: "bbolt, a transaction each", writer: update}
+	subjects := []*series{
+		bbolt,
+		{name: huxBearerName, writer: over(r.bearer())},
+		{name: "hux, agent credential and key", writer: over(agent)},
 	}
-	foreign := r.disturbance()
-	rows := [][]string{{"writers", "target", "events/s", "min to max", "raw disk/s", "ratio to disk", "ratio to bbolt", "p50 ms", "p99 ms"}}
-	for _, writers := range []int{1, 16, 64} {
-		more, err := contest(o.plan, writers, disk, subjects, nil)
+	hub, err := r.addMercure(ctx, o, event)
+	if err != nil {
+		return err
+	}
+	var mercure *series
+	if hub != nil {
+		mercure = &series{name: hub.name, writer: over(hub)}
+		subjects = append(subjects, mercure)
+	}
+	rows := [][]string{{"writers", "target", "events/s", "min to max", "raw disk/s", "ratio to disk", "ratio to bbolt", "ratio to Mercure", "p50 ms", "p99 ms"}}
+	var disturbed []string
+	for _, writers := range o.orSizes(1, 16, 64) {
+		raw, foreign, err := r.sideBySide(o.plan, writers, disk, subjects, nil)
 		if err != nil {
 			return err
 		}
-		rows = append(rows, more...)
+		for _, s := range subjects {
+			rows = append(rows, s.row(writers, raw, bbolt, mercure))
+		}
+		disturbed = append(disturbed, fmt.Sprintf("%s with %d", foreign, writers))
 	}
 	printRows(rows)
-	fmt.Printf("\n%d rounds of %v; an event has %d bytes; other programs took %.0f %% of the CPUs.\n", o.plan.rounds, o.plan.duration, size, 100*foreign())
+	fmt.Printf("\nRounds of %v; an event has %d bytes; of the CPUs other programs took %s writers.\n",
+		o.plan.duration, len(event), strings.Join(disturbed, ", "))
 	return nil
-}
-
-// contestant is something that writes, by its name in the table.
-type contestant struct {
-	name string
-	writer
-}
-
-// contest measures contestants with so many writers each, round by round one
-// after the other and each round the disk first, and gives their rows: the
-// rate, its ratio to the disk's and to the first one's in the same round, and
-// how long a write took. before is called in each round, unless it is nil.
-func contest(p plan, writers int, disk *rawDisk, subjects []contestant, before func() error) (rows [][]string, err error) {
-	rates, toDisk, toFirst := make([][]float64, len(subjects)), make([][]float64, len(subjects)), make([][]float64, len(subjects))
-	took := make([][]time.Duration, len(subjects))
-	var raw []float64
-	for range p.rounds {
-		times, err := many(1, disk.writer, p)
-		if err != nil {
-			return nil, err
-		}
-		floor, base := float64(len(times))/p.duration.Seconds(), 0.0
-		raw = append(raw, floor)
-		if before != nil {
-			if err := before(); err != nil {
-				return nil, err
-			}
-		}
-		for i, s := range subjects {
-			times, err := many(writers, s.writer, p)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", s.name, err)
-			}
-			rate := float64(len(times)) / p.duration.Seconds()
-			if i == 0 {
-				base = rate
-			}
-			rates[i], toDisk[i], toFirst[i] = append(rates[i], rate), append(toDisk[i], rate/floor), append(toFirst[i], rate/base)
-			took[i] = append(took[i], times...)
-		}
-	}
-	for i, s := range subjects {
-		mid := middle(rates[i])
-		rows = append(rows, []string{strconv.Itoa(writers), s.name, fmt.Sprintf("%.0f", mid),
-			fmt.Sprintf("%.0f to %.0f", rates[i][0], rates[i][len(rates[i])-1]), fmt.Sprintf("%.0f", middle(raw)),
-			fmt.Sprintf("%.2f", middle(toDisk[i])), fmt.Sprintf("%.2f", middle(toFirst[i])), percentile(took[i], 50), percentile(took[i], 99)})
-	}
-	return rows, nil
 }
 
 // writer makes one of several writers: what it does again and again, and what
@@ -181,9 +139,6 @@ func many(n int, w writer, p plan) ([]time.Duration, error) {
 		})
 	}
 	wg.Wait()
-	if failed == nil && len(all) == 0 {
-		failed = fmt.Errorf("no write ended within %v", p.duration)
-	}
 	return all, failed
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	hux "bstein.dev/hux/hux/client"
@@ -59,8 +60,9 @@ func (r *rig) measureDecisions(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	sizes := o.orSizes(1, 64)
 	var conversations, paths []string
-	for range 64 {
+	for range slices.Max(sizes) {
 		path, err := conversation(ctx, r.bearer())
 		if err != nil {
 			return err
@@ -82,17 +84,19 @@ func (r *rig) measureDecisions(ctx context.Context, o options) error {
 			return func() error { _, err := c.get(request(i)); return err }, c.close, nil
 		}
 	}
-	event := over(func(i int) []byte { return agent.post(paths[i], 0) })
+	event := &series{name: "an event of the agent's", writer: over(func(i int) []byte { return agent.post(paths[i], 0) })}
 
-	foreign := r.disturbance()
 	rows := [][]string{{"agents", "call", "a second", "min to max", "raw disk/s", "ratio to disk", "ratio to events", "p50 ms", "p99 ms"}}
+	var disturbed []string
 	for _, granted := range []bool{false, true} {
+		grants := ""
 		if granted {
+			grants = fmt.Sprintf(" and %d grants", activeGrants)
 			if err := r.grantMany(ctx); err != nil {
 				return err
 			}
 		}
-		subjects := []contestant{{"an event of the agent's", event}}
+		subjects := []*series{event}
 		for _, j := range judgedCalls {
 			if j.granted != granted {
 				continue
@@ -100,20 +104,24 @@ func (r *rig) measureDecisions(ctx context.Context, o options) error {
 			if err := r.hear(ctx, agent, conversations[0], j); err != nil {
 				return err
 			}
-			subjects = append(subjects, contestant{j.name, over(func(i int) []byte {
+			subjects = append(subjects, &series{name: j.name, writer: over(func(i int) []byte {
 				return agent.send("/hux/v1/decisions", j.question(conversations[i], calls.Add(1)))
 			})})
 		}
-		for _, agents := range []int{1, 64} {
-			more, err := contest(o.plan, agents, disk, subjects, func() error { return r.attend(ctx) })
+		for _, agents := range sizes {
+			raw, foreign, err := r.sideBySide(o.plan, agents, disk, subjects, func() error { return r.attend(ctx) })
 			if err != nil {
 				return err
 			}
-			rows = append(rows, more...)
+			for _, s := range subjects {
+				rows = append(rows, s.row(agents, raw, event))
+			}
+			disturbed = append(disturbed, fmt.Sprintf("%s with %d%s", foreign, agents, grants))
 		}
 	}
 	printRows(rows)
-	fmt.Printf("\n%d rounds of %v, all agents in one tenant, each in a conversation of its own; other programs took %.0f %% of the CPUs.\n", o.plan.rounds, o.plan.duration, 100*foreign())
+	fmt.Printf("\nRounds of %v, all agents in one tenant, each in a conversation of its own; of the CPUs other programs took, by the number of agents, %s.\n",
+		o.plan.duration, strings.Join(disturbed, ", "))
 	return nil
 }
 

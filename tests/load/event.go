@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +40,7 @@ var eventCases = map[string]func(*rig, context.Context, options) error{
 // eventConfig is what those cases add to the router's configuration.
 const eventConfig = `flags: hux.foundation,hux.activity_timeline%s
 streams_per_user: 100000
+tenant_quota: 1000GiB
 slot_health_every: 1h
 `
 
@@ -97,10 +100,14 @@ func conversation(ctx context.Context, t *target) (string, error) {
 
 var calls atomic.Int64 // numbers what must differ from request to request
 
-// post is a request that adds an event. An agent's has what an agent sends:
+// post is a request that adds an event, or that publishes to a hub, which has a
+// topic of the same name. An agent's has what an agent sends:
 // an idempotency key and the id of the tool call. More is as many bytes of
 // further data.
 func (t *target) post(path string, more int) []byte {
+	if t.update != "" {
+		return t.publish(path)
+	}
 	n := calls.Add(1)
 	data := `{"tool":"shell","duration_ms":5230`
 	key := ""
@@ -115,6 +122,28 @@ func (t *target) post(path string, more int) []byte {
 		n/100, crc32.ChecksumIEEE([]byte(path)), data) // a run is of one conversation
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\n%s\r\nUser-Agent: hux-load\r\nAccept: */*\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s",
 		path, strings.Join(t.headers, "\r\n"), key, len(body), body)
+}
+
+// posted adds an event and returns it as the router gives it.
+func posted(ctx context.Context, t *target, path string) ([]byte, error) {
+	c, err := dial(ctx, t.addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	if _, err := c.conn.Write(t.post(path, 0)); err != nil {
+		return nil, err
+	}
+	resp, err := http.ReadResponse(c.r, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusCreated {
+		err = fmt.Errorf("adding an event: %s: %s", resp.Status, body)
+	}
+	return bytes.TrimSpace(body), err
 }
 
 // write posts n events from so many connections, each with one at a time.
@@ -147,6 +176,8 @@ func write(ctx context.Context, t *target, path string, n, more, writers int) er
 type follower struct {
 	c       *client
 	r       *bufio.Reader
+	note    func(id []byte) error // takes in the id of an event
+	ids     []uint64              // of a hub's updates, hashed, as they came
 	last    uint64
 	missing map[uint64]bool // numbers that were passed over
 	doubled int
@@ -162,7 +193,13 @@ func follow(ctx context.Context, t *target, path string, after uint64) (*followe
 	}
 	c.r = bufio.NewReaderSize(c.conn, 16<<10)
 	f := &follower{c: c, last: after, missing: map[uint64]bool{}}
-	if _, err = c.conn.Write(t.request(fmt.Sprintf("%s/stream?after_seq=%d", path, after))); err == nil {
+	stream, hello := fmt.Sprintf("%s/stream?after_seq=%d", path, after), "data: "
+	f.note = f.seq
+	if t.update != "" {
+		stream, hello = hubPath+"?match="+url.QueryEscape(path), ":"
+		f.note = f.keep
+	}
+	if _, err = c.conn.Write(t.request(stream)); err == nil {
 		_, err = c.head()
 	}
 	if err != nil {
@@ -176,7 +213,7 @@ func follow(ctx context.Context, t *target, path string, after uint64) (*followe
 			c.close()
 			return nil, fmt.Errorf("following: %w", err)
 		}
-		if bytes.HasPrefix(line, []byte("data: ")) {
+		if bytes.HasPrefix(line, []byte(hello)) {
 			return f, nil
 		}
 	}
@@ -189,23 +226,30 @@ func (f *follower) next() error {
 		if err != nil {
 			return err
 		}
-		number, ok := bytes.CutPrefix(line, []byte("id: "))
+		id, ok := bytes.CutPrefix(line, []byte("id: "))
 		if !ok {
 			continue
 		}
-		seq, err := strconv.ParseUint(string(bytes.TrimSpace(number)), 10, 64)
-		if err != nil {
+		if err := f.note(bytes.TrimSpace(id)); err != nil {
 			return err
 		}
 		if line, err = f.r.ReadSlice('\n'); err != nil {
 			return err
 		}
 		if !bytes.HasPrefix(line, []byte(`data: {"schema":"hux.event.v1"`)) {
-			return fmt.Errorf("event %d is %q", seq, line[:min(len(line), 40)])
+			return fmt.Errorf("an event is %q", line[:min(len(line), 40)])
 		}
-		f.count(seq)
 		return nil
 	}
+}
+
+// seq takes the id of an event of the router's, which is its number.
+func (f *follower) seq(id []byte) error {
+	seq, err := strconv.ParseUint(string(id), 10, 64)
+	if err == nil {
+		f.count(seq)
+	}
+	return err
 }
 
 func (f *follower) count(seq uint64) {
@@ -288,6 +332,7 @@ func (a *audience) dismiss() (sum faults) {
 		f.c.close()
 	}
 	a.wg.Wait()
+	number(a.followers)
 	for _, f := range a.followers {
 		head = max(head, f.last)
 	}
@@ -297,14 +342,20 @@ func (a *audience) dismiss() (sum faults) {
 	return sum
 }
 
-// disturbance measures the share of the CPUs that other programs take until
-// the function that it returns is called.
-func (r *rig) disturbance() func() float64 {
-	return disturbance(slices.Concat([]int{os.Getpid()}, r.upPIDs, r.bearer().pids))
+// pids are the processes that a case needs besides the driver.
+func (r *rig) pids() []int {
+	pids := slices.Clone(r.upPIDs)
+	for _, t := range r.targets {
+		pids = append(pids, t.pids...)
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids) // the router is several targets
 }
 
-// disturbance is the same where all that is ours are some processes.
-func disturbance(ours []int) func() float64 {
+// disturbance measures the share of the CPUs that programs other than the
+// driver and some processes take until the function that it returns is called.
+func disturbance(pids ...int) func() float64 {
+	ours := append([]int{os.Getpid()}, pids...)
 	begin, own := time.Now(), cpuOf(ours)
 	all, cpus := cpuOfAll()
 	return func() float64 {
@@ -314,7 +365,34 @@ func disturbance(ours []int) func() float64 {
 	}
 }
 
+// calmest measures round after round until as many were calm as are to count,
+// or as many were tried as may be. It gives those that other programs disturbed
+// least, and tells by how much.
+func (r *rig) calmest(p plan, round func() error) (kept []int, disturbed string, err error) {
+	var foreign []float64
+	for calm := 0; calm < p.rounds && len(foreign) < max(p.rounds, p.attempts); {
+		taken := disturbance(r.pids()...)
+		if err := round(); err != nil {
+			return nil, "", err
+		}
+		f := taken()
+		if f <= p.calm {
+			calm++
+		}
+		foreign = append(foreign, f)
+		fmt.Fprintf(os.Stderr, "round %d, other programs took %.0f %%\n", len(foreign), 100*f)
+		kept = append(kept, len(kept))
+	}
+	slices.SortStableFunc(kept, func(a, b int) int { return cmp.Compare(foreign[a], foreign[b]) })
+	kept = kept[:p.rounds]
+	return kept, fmt.Sprintf("%.0f to %.0f %% (%d rounds of %d)",
+		100*foreign[kept[0]], 100*foreign[kept[len(kept)-1]], len(kept), len(foreign)), nil
+}
+
 func percentile(took []time.Duration, p int) string {
+	if len(took) == 0 {
+		return "–" // the machine was too busy for a single one
+	}
 	slices.Sort(took)
 	return fmt.Sprintf("%.2f", micros(took[len(took)*p/100])/1000)
 }

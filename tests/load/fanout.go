@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -18,30 +19,60 @@ const (
 // measureFanout prints how long an event takes from its POST to the last
 // follower, and how many a second reach all of them.
 func (r *rig) measureFanout(ctx context.Context, o options) error {
-	foreign := r.disturbance()
-	rows := [][]string{{"followers", "round", "POST answered p50 ms", "POST to last p50 ms", "p99 ms", "events/s to all", "deliveries/s", "lost / doubled / reordered"}}
-	for _, followers := range []int{1, 100, 1000} {
-		for n := range o.plan.rounds {
+	path, err := conversation(ctx, r.bearer())
+	if err != nil {
+		return err
+	}
+	event, err := posted(ctx, r.bearer(), path)
+	if err != nil {
+		return err
+	}
+	targets := []*target{r.bearer()}
+	hub, err := r.addMercure(ctx, o, event)
+	if err != nil {
+		return err
+	}
+	if hub != nil {
+		targets = append(targets, hub)
+	}
+	rows := [][]string{{"followers", "target", "round", "POST answered p50 ms", "POST to last p50 ms", "p99 ms", "events/s to all", "deliveries/s", "lost / doubled / reordered"}}
+	var disturbed []string
+	for _, followers := range o.orSizes(1, 100, 1000) {
+		var rounds [][][]string // the cells of each target
+		kept, foreign, err := r.calmest(o.plan, func() error {
 			path, err := conversation(ctx, r.bearer())
 			if err != nil {
 				return err
 			}
-			row, err := r.fanOut(ctx, path, 0, followers)
-			if err != nil {
-				return fmt.Errorf("%d followers: %w", followers, err)
+			var cells [][]string
+			for _, t := range targets {
+				row, err := fanOut(ctx, t, path, 0, followers)
+				if err != nil {
+					return fmt.Errorf("%s, %d followers: %w", t.name, followers, err)
+				}
+				cells = append(cells, row)
 			}
-			rows = append(rows, append([]string{strconv.Itoa(followers), strconv.Itoa(n + 1)}, row...))
+			rounds = append(rounds, cells)
+			return nil
+		})
+		if err != nil {
+			return err
 		}
+		for i, t := range targets {
+			for n, round := range kept {
+				rows = append(rows, append([]string{strconv.Itoa(followers), t.name, strconv.Itoa(n + 1)}, rounds[round][i]...))
+			}
+		}
+		disturbed = append(disturbed, fmt.Sprintf("%s with %d", foreign, followers))
 	}
 	printRows(rows)
-	fmt.Printf("\n%d events one after the other, then as many as make %d deliveries (at most 3,000) from %d connections; other programs took %.0f %% of the CPUs.\n",
-		singles, deliveries, fanWriters, 100*foreign())
+	fmt.Printf("\n%d events one after the other, then as many as make %d deliveries (at most 3,000) from %d connections; an event has %d bytes; of the CPUs other programs took %s followers.\n",
+		singles, deliveries, fanWriters, len(event), strings.Join(disturbed, ", "))
 	return nil
 }
 
 // fanOut measures one audience and gives the cells of its row.
-func (r *rig) fanOut(ctx context.Context, path string, after uint64, followers int) ([]string, error) {
-	t := r.bearer()
+func fanOut(ctx context.Context, t *target, path string, after uint64, followers int) ([]string, error) {
 	a, err := gather(ctx, t, path, after, followers)
 	if err != nil {
 		return nil, err
@@ -98,7 +129,7 @@ const (
 // stopped to read in the middle of a long backlog, and without that one.
 func (r *rig) measureStalled(ctx context.Context, o options) error {
 	t := r.bearer()
-	foreign := r.disturbance()
+	foreign := disturbance(r.pids()...)
 	rows := [][]string{{"stalled", "round", "POST answered p50 ms", "POST to last p50 ms", "p99 ms", "events/s to all", "deliveries/s", "lost / doubled / reordered", "the stalled one's, in the end"}}
 	for n := range o.plan.rounds {
 		for _, stalls := range []bool{false, true} {
@@ -118,7 +149,7 @@ func (r *rig) measureStalled(ctx context.Context, o options) error {
 					return err
 				}
 			}
-			row, err := r.fanOut(ctx, path, backlogEvents, 100)
+			row, err := fanOut(ctx, t, path, backlogEvents, 100)
 			if err != nil {
 				return err
 			}

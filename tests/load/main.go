@@ -19,6 +19,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,7 +33,16 @@ type options struct {
 	accessLog   bool
 	connections int
 	streams     int
+	sizes       []int // of writers, followers, agents or hooks that wait; none for those of the case
 	plan        plan
+}
+
+// orSizes is the sizes asked for, or those that the case has.
+func (o options) orSizes(usual ...int) []int {
+	if len(o.sizes) > 0 {
+		return o.sizes
+	}
+	return usual
 }
 
 func main() {
@@ -49,10 +59,20 @@ func run(ctx context.Context) error {
 	var o options
 	flag.StringVar(&o.kind, "case", "json", "what to measure: json, page, streams; of the event log append, fanout, stalled, replay, followers, tenants; of autonomy decisions, polls; of request bodies validate")
 	flag.StringVar(&o.hux, "hux", "", "the router's binary; empty to build it")
-	flag.StringVar(&o.peers, "peers", os.Getenv("HUX_LOAD_PEERS"), "directories with other proxies, separated by colons; those in PATH are found too; - for none")
+	flag.StringVar(&o.peers, "peers", os.Getenv("HUX_LOAD_PEERS"), "directories with the programs to compare with, separated by colons; those in PATH are found too; - for none")
 	flag.BoolVar(&o.accessLog, "access-log", false, "let the router log each request")
 	flag.IntVar(&o.connections, "connections", 16, "keep-alive connections, each with one request at a time")
 	flag.IntVar(&o.streams, "streams", 1000, "idle streams or followers")
+	flag.Func("sizes", "numbers of writers (append), followers (fanout), agents (decisions) or hooks that wait (polls), separated by commas; empty for all that the case has", func(text string) error {
+		for _, s := range strings.Split(text, ",") {
+			n, err := strconv.Atoi(s)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%q is not a number of anything", s)
+			}
+			o.sizes = append(o.sizes, n)
+		}
+		return nil
+	})
 	flag.IntVar(&o.plan.rounds, "rounds", 11, "rounds that count; each measures every target once")
 	flag.IntVar(&o.plan.attempts, "attempts", 22, "rounds to try for as many calm ones")
 	flag.DurationVar(&o.plan.warm, "warm", 250*time.Millisecond, "warm-up before each measurement")
@@ -124,11 +144,11 @@ func measure(ctx context.Context, o options) error {
 		return err
 	}
 	printMachine()
-	if ofEvents != nil {
-		return ofEvents(r, ctx, o)
-	}
-	switch o.kind {
-	case "json":
+	switch {
+	case ofEvents != nil:
+		r.notes = append(r.notes, "hux is "+version+".")
+		err = ofEvents(r, ctx, o)
+	case o.kind == "json":
 		if o.peers != "-" {
 			for _, p := range peers {
 				if err := r.addPeer(ctx, p, filepath.SplitList(o.peers)); err != nil {
@@ -141,9 +161,9 @@ func measure(ctx context.Context, o options) error {
 			subjects = append(subjects, subject{t, t.name, jsonPath, jsonSize})
 		}
 		err = r.compare(ctx, o, subjects, bareName)
-	case "page":
+	case o.kind == "page":
 		err = r.comparePages(ctx, o)
-	case "streams":
+	case o.kind == "streams":
 		err = r.measureStreams(ctx, o)
 	default:
 		err = fmt.Errorf("there is no case %q", o.kind)

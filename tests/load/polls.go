@@ -79,15 +79,10 @@ func (r *rig) measurePolls(ctx context.Context, o options) error {
 		return err
 	}
 	conversationID := strings.TrimSuffix(strings.TrimPrefix(path, "/hux/v1/conversations/"), "/events")
-	foreign := r.disturbance()
 	if err := r.pollMemory(ctx, o, agent, path, conversationID); err != nil {
 		return err
 	}
-	if err := r.pollLatency(ctx, o, agent, conversationID); err != nil {
-		return err
-	}
-	fmt.Printf("\nOther programs took %.0f %% of the CPUs.\n", 100*foreign())
-	return nil
+	return r.pollLatency(ctx, o, agent, conversationID)
 }
 
 // pollMemory prints what a hook that waits costs, beside a connection that does
@@ -166,8 +161,10 @@ func (r *rig) pollLatency(ctx context.Context, o options, agent *target, convers
 	}
 	defer disk.close()
 	rows := [][]string{{"waiting", "round", "decided, answered p50 ms", "decided to hook p50 ms", "p99 ms", "event to follower p50 ms", "p99 ms", "raw disk p50 ms", "p99 ms"}}
-	for _, waiting := range []int{1, 100, 1000} {
-		for n := range o.plan.rounds {
+	var disturbed []string
+	for _, waiting := range o.orSizes(1, 100, 1000) {
+		var rounds [][]string // the cells of each
+		kept, foreign, err := r.calmest(o.plan, func() error {
 			raw, err := many(1, disk.writer, o.plan)
 			if err != nil {
 				return err
@@ -180,12 +177,21 @@ func (r *rig) pollLatency(ctx context.Context, o options, agent *target, convers
 			if err != nil {
 				return err
 			}
-			rows = append(rows, []string{strconv.Itoa(waiting), strconv.Itoa(n + 1), percentile(answered, 50), percentile(heard, 50), percentile(heard, 99),
+			rounds = append(rounds, []string{percentile(answered, 50), percentile(heard, 50), percentile(heard, 99),
 				percentile(followed, 50), percentile(followed, 99), percentile(raw, 50), percentile(raw, 99)})
+			return nil
+		})
+		if err != nil {
+			return err
 		}
+		for n, round := range kept {
+			rows = append(rows, append([]string{strconv.Itoa(waiting), strconv.Itoa(n + 1)}, rounds[round]...))
+		}
+		disturbed = append(disturbed, fmt.Sprintf("%s with %d", foreign, waiting))
 	}
 	printRows(rows)
-	fmt.Printf("\n%d decisions one after the other, each about any of those that wait; another takes the place of the one that was decided. As many events to one follower.\n", singles)
+	fmt.Printf("\n%d decisions one after the other, each about any of those that wait; another takes the place of the one that was decided. As many events to one follower. Of the CPUs other programs took %s waiting.\n",
+		singles, strings.Join(disturbed, ", "))
 	return nil
 }
 

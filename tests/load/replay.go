@@ -26,7 +26,7 @@ func (r *rig) measureReplay(ctx context.Context, o options) error {
 	if err := write(ctx, t, path, history, 0, 64); err != nil {
 		return err
 	}
-	foreign := r.disturbance()
+	foreign := disturbance(r.pids()...)
 	rows := [][]string{{"replay", "round", "events", "first event ms", "all ms", "events/s", "lost / doubled / reordered"}}
 	measure := func(label string, after uint64, round int) error {
 		row, err := replay(ctx, t, path, after)

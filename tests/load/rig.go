@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -30,6 +32,7 @@ type target struct {
 	addr    string
 	headers []string // of each request, Host first
 	pids    []int    // whose CPU time and memory count as the target's; none for the upstream itself
+	update  string   // of a hub alone: what is published at each post, as a form that lacks the topic
 }
 
 // request is a GET of path as this target wants it.
@@ -226,10 +229,12 @@ type peerConfig struct {
 	Minimal                                             bool
 }
 
-// peer is another proxy: its program, its files in peers/, its command line.
+// peer is another program to measure: what it is called, its files in peers/,
+// its command line.
 type peer struct {
 	name    string
 	program string
+	module  string // the Go module whose version it is known by, if not its program's
 	files   []string
 	args    []string
 	signIn  bool
@@ -244,7 +249,7 @@ var peers = []peer{
 	{name: "oauth2-proxy, session without tokens", program: "oauth2-proxy", files: []string{"oauth2-proxy.cfg"}, args: []string{"--config={{.Dir}}/oauth2-proxy.cfg"}, signIn: true, minimal: true},
 }
 
-// addPeer starts another proxy if its program is in one of dirs or in PATH.
+// addPeer starts another program if its program is in one of dirs or in PATH.
 func (r *rig) addPeer(ctx context.Context, p peer, dirs []string) error {
 	program, err := find(p.program, dirs)
 	if err != nil {
@@ -283,7 +288,7 @@ func (r *rig) addPeer(ctx context.Context, p peer, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	t := &target{name: p.name, version: versionOf(program), addr: c.Listen, headers: []string{"Host: " + c.Listen}, pids: child.tree()}
+	t := &target{name: p.name, version: versionOf(program, p.module), addr: c.Listen, headers: []string{"Host: " + c.Listen}, pids: child.tree()}
 	if p.signIn {
 		cookie, err := signInSoon(ctx, "http://"+c.Listen+"/")
 		if err != nil {
@@ -314,10 +319,16 @@ func find(program string, dirs []string) (string, error) {
 
 var versionNumber = regexp.MustCompile(`v?\d+\.\d+\.\d+`)
 
-// versionOf asks the program, then what Go has put into it.
-func versionOf(program string) string {
-	if info, err := buildinfo.ReadFile(program); err == nil && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version + ", " + info.GoVersion
+// versionOf is what Go has put into the program, or what that says when asked.
+func versionOf(program, module string) string {
+	if info, err := buildinfo.ReadFile(program); err == nil {
+		m := &info.Main
+		if i := slices.IndexFunc(info.Deps, func(d *debug.Module) bool { return d.Path == module }); i >= 0 {
+			m = info.Deps[i]
+		}
+		if m.Version != "" && m.Version != "(devel)" {
+			return m.Version + ", " + info.GoVersion
+		}
 	}
 	for _, arg := range []string{"-v", "version"} {
 		text, err := exec.Command(program, arg).CombinedOutput() //nolint:gosec // a program that the caller named

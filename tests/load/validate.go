@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,8 +17,8 @@ import (
 	"bstein.dev/hux/hux/timeline"
 )
 
-// posted is the request that most are: an agent's event.
-const posted = "hux.event.create.v1"
+// eventCreate is the request that most are: an agent's event.
+const eventCreate = "hux.event.create.v1"
 
 // measureValidate prints what it takes to read and check a body, beside
 // json.Unmarshal of the same, and how soon hostile bodies are refused. Nothing
@@ -29,7 +28,7 @@ func measureValidate(o options) error {
 	if err != nil {
 		return err
 	}
-	foreign := disturbance([]int{os.Getpid()})
+	foreign := disturbance()
 	if err := errors.Join(compareReaders(set, o.plan), compareExamples(set, o.plan), refuseHostile(set)); err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ type reader struct {
 
 // kilobyte is the worked example of an event as posted, padded to 1 KB.
 func kilobyte() ([]byte, error) {
-	text, err := fs.ReadFile(contract.Examples, "examples/"+posted+".json")
+	text, err := fs.ReadFile(contract.Examples, "examples/"+eventCreate+".json")
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +73,9 @@ func compareReaders(set *schema.Set, p plan) error {
 		{"json.Unmarshal into any", func() error { var v any; return json.Unmarshal(body, &v) }},
 		{"json.Unmarshal into its struct", func() error { var v timeline.Create; return json.Unmarshal(body, &v) }},
 		{"schema.Parse: strict JSON", func() error { _, err := schema.Parse(body); return err }},
-		{"Decode: strict JSON and schema", func() error { _, err := set.Decode(posted, body); return err }},
+		{"Decode: strict JSON and schema", func() error { _, err := set.Decode(eventCreate, body); return err }},
 		{"Decode and Into: struct and text", func() error {
-			in, err := set.Decode(posted, body)
+			in, err := set.Decode(eventCreate, body)
 			if err != nil {
 				return err
 			}
@@ -101,7 +100,7 @@ func compareReaders(set *schema.Set, p plan) error {
 			fmt.Sprintf("%.2f", median(ratio)), fmt.Sprintf("%.2f to %.2f", ratio[0], ratio[len(ratio)-1])})
 	}
 	printRows(rows)
-	fmt.Printf("\n%s of %d bytes, one at a time, %d rounds of %v each.\n\n", posted, len(body), p.rounds, p.duration)
+	fmt.Printf("\n%s of %d bytes, one at a time, %d rounds of %v each.\n\n", eventCreate, len(body), p.rounds, p.duration)
 	return nil
 }
 
@@ -241,7 +240,7 @@ func refuseHostile(set *schema.Set) error {
 		code, from := hux.Code(""), ownCPU()
 		for range refusals {
 			begin := time.Now()
-			_, err := set.Decode(posted, body)
+			_, err := set.Decode(eventCreate, body)
 			took = append(took, micros(time.Since(begin)))
 			var e *hux.Error
 			if !errors.As(err, &e) {

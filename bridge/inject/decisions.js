@@ -29,14 +29,18 @@ export class Decisions {
     document.body.dataset.huxDecides = '';
     this.place();
     setInterval(guarded(() => this.place()), LOOK_EVERY);
-    window.addEventListener('resize', guarded(() => this.size(this.height)));
+    window.addEventListener('resize', guarded(() => {
+      this.place();
+      this.size(this.height);
+    }));
   }
 
-  /** Puts the frame above the composer, again if the page took it away. */
+  /** Puts the frame above the composer, as wide as that, and again if the page took it away. */
   place() {
-    if (this.root.isConnected) return;
     const box = document.querySelector('#composerBox');
-    if (!box) return; // this page has no composer (yet)
+    if (!(box instanceof HTMLElement)) return; // this page has no composer (yet)
+    this.root.style.maxWidth = `${box.offsetWidth}px`;
+    if (this.root.isConnected) return;
     this.frame?.close();
     this.frame = new Framed(this.origin, '/hux/api/ui/decisions', { class: 'hux-cards', title: 'HUX: what the agent asks' }, (message) => this.take(message));
     this.frame.show(this.conversation);
@@ -81,5 +85,6 @@ export class Decisions {
     if (!frame) return;
     frame.style.height = `${Math.min(height, Math.floor(window.innerHeight * MOST))}px`;
     frame.setAttribute('aria-hidden', String(height === 0));
+    document.body.toggleAttribute('data-hux-waits', height > 0);
   }
 }

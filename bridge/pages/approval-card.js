@@ -47,7 +47,7 @@ export class ApprovalCard {
     this.lives = this.expires - Date.parse(approval.created_at);
     this.busy = false;
     this.framed = framed;
-    this.noteTimer = 0;
+    this.noteTimer = this.earlyTimer = 0;
     const { request, id } = approval;
     const title = element('h3', { id: `${id}-title` }, 'May it use ', element('b', {}, request.tool), '?');
     this.left = element('span', { class: 'time-left' });
@@ -168,10 +168,10 @@ export class ApprovalCard {
       if (refusal || this.busy) button.setAttribute('aria-disabled', 'true');
       else button.removeAttribute('aria-disabled');
     }
+    const told = this.note.dataset.guard;
+    if (told === 'covered' || told === 'unseen') this.say('');
     if (refusal === 'covered' || refusal === 'unseen') {
       this.noteTimer = setTimeout(() => { if (this.note.hidden) this.refuse(refusal); }, NOTE_AFTER);
-    } else if (!refusal && this.note.dataset.guard !== undefined && this.note.dataset.guard !== 'early') {
-      this.say('');
     }
   }
 
@@ -181,8 +181,8 @@ export class ApprovalCard {
     this.say(WHY_NOT[refusal], ...opens);
     this.note.dataset.guard = refusal; // lies over the choices, so that nothing moves
     if (refusal !== 'early') return;
-    clearTimeout(this.noteTimer);
-    this.noteTimer = setTimeout(() => { if (this.note.dataset.guard === 'early') this.say(''); }, EARLY_FOR);
+    clearTimeout(this.earlyTimer);
+    this.earlyTimer = setTimeout(() => { if (this.note.dataset.guard === 'early') this.say(''); }, EARLY_FOR);
   }
 
   /**

@@ -32,7 +32,7 @@ func (r rules) assignments(s string) string {
 			i = max(i+1, v.from)
 			continue
 		}
-		r[rule] = true
+		r.found[rule] = true
 		out.WriteString(s[last:v.from])
 		out.WriteString(Masked)
 		last, i = v.to, v.to

@@ -18,9 +18,12 @@ const Masked = "[redacted]"
 const maxDepth = 128
 
 // rules collects the ids of the rules that masked something.
-type rules map[string]bool
+type rules struct {
+	found   map[string]bool
+	command bool // mask strings as commands
+}
 
-func (r rules) list() []string { return slices.Sorted(maps.Keys(r)) }
+func (r rules) list() []string { return slices.Sorted(maps.Keys(r.found)) }
 
 // Mask gives v, a JSON value, with the secrets in it replaced by Masked, and
 // the ids of the rules that found them, sorted. It looks at the names of
@@ -29,7 +32,17 @@ func (r rules) list() []string { return slices.Sorted(maps.Keys(r)) }
 // masked whole, since nobody can tell what it would be written as. Masking
 // what is masked changes nothing.
 func Mask(v any) (masked any, ruleIDs []string) {
-	r := rules{}
+	r := rules{found: map[string]bool{}}
+	masked = r.value(v, plain, 0)
+	return masked, r.list()
+}
+
+// MaskCommands is Mask for the arguments of what executes: in a string that is
+// masked by its shape alone, whatever a shell would run stays to be seen.
+// Operators, and words that are no secret by themselves or by the option or
+// header just before them, are never taken out.
+func MaskCommands(v any) (masked any, ruleIDs []string) {
+	r := rules{found: map[string]bool{}, command: true}
 	masked = r.value(v, plain, 0)
 	return masked, r.list()
 }
@@ -37,7 +50,7 @@ func Mask(v any) (masked any, ruleIDs []string) {
 // value masks v, which stands under a name of the given strength.
 func (r rules) value(v any, name strength, depth int) any {
 	if depth > maxDepth {
-		r["depth"] = true
+		r.found["depth"] = true
 		return Masked
 	}
 	switch v := v.(type) {
@@ -47,7 +60,7 @@ func (r rules) value(v any, name strength, depth int) any {
 		return r.str(v, name)
 	case json.Number, float64, float32, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
 		if name == secret {
-			r["secret_name"] = true
+			r.found["secret_name"] = true
 			return Masked
 		}
 		return v
@@ -68,16 +81,19 @@ func (r rules) value(v any, name strength, depth int) any {
 		}
 		return r.object(object, name, depth)
 	}
-	r["unknown_type"] = true
+	r.found["unknown_type"] = true
 	return Masked
 }
 
 func (r rules) str(v string, name strength) string {
 	if name == secret && v != "" || name == counted && v != "" && !isCount(v) {
 		if v != Masked {
-			r["secret_name"] = true
+			r.found["secret_name"] = true
 		}
 		return Masked
+	}
+	if r.command {
+		return r.commandText(v)
 	}
 	return r.text(v)
 }

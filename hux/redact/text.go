@@ -11,7 +11,7 @@ import (
 // the ids of the rules that found them, sorted. It takes time in proportion to
 // the length of s. Masking what is masked changes nothing.
 func MaskText(s string) (masked string, ruleIDs []string) {
-	r := rules{}
+	r := rules{found: map[string]bool{}}
 	masked = r.text(s)
 	return masked, r.list()
 }
@@ -28,7 +28,7 @@ func (r rules) text(s string) string {
 		}
 		s = masked
 	}
-	r["restless"] = true
+	r.found["restless"] = true
 	return Masked
 }
 
@@ -69,7 +69,7 @@ func (r rules) privateKeys(s string) string {
 				at += n + len(dashes)
 			}
 		}
-		r["private_key"] = true
+		r.found["private_key"] = true
 		out.WriteString(s[last:from])
 		out.WriteString(Masked)
 		last = at
@@ -99,7 +99,7 @@ func (r rules) urls(s string) string {
 			run = run[:n]
 		}
 		if n := userinfo(run, s[at:from-len("://")]); n > 0 && run[:n] != Masked {
-			r["url_credentials"] = true
+			r.found["url_credentials"] = true
 			out.WriteString(s[last:from])
 			out.WriteString(Masked)
 			last = from + n
@@ -231,7 +231,7 @@ func (r rules) shaped(s string, shape shape) string {
 		if strings.HasPrefix(value, Masked[:len(Masked)-1]) || shape.unless != nil && shape.unless(value) {
 			continue
 		}
-		r[shape.rule] = true
+		r.found[shape.rule] = true
 		out.WriteString(s[last:m[2]])
 		out.WriteString(Masked)
 		last = m[3]

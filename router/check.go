@@ -17,6 +17,7 @@ import (
 	"bstein.dev/hux/router/config"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/proxy"
+	"bstein.dev/hux/router/server"
 )
 
 const checkHelp = `Usage: hux check [--online] [--config FILE] [--name value …]
@@ -62,6 +63,10 @@ func checkParts(c *config.Config) (*proxy.Rules, []string) {
 	rules, err := proxy.OpenRules(c.RulesFile)
 	if err != nil {
 		problems = append(problems, "rules_file: "+err.Error())
+	} else if _, flags, served, err := resolved(c); err != nil {
+		problems = append(problems, err.Error())
+	} else if err := server.SwitchRules(rules, flags, served); err != nil {
+		problems = append(problems, err.Error())
 	}
 	if c.TLSCert != "" {
 		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
@@ -99,13 +104,17 @@ func checkOnline(ctx context.Context, c *config.Config, rules *proxy.Rules, stdo
 	return problems
 }
 
+// resolved is what becomes of the configuration's flags.
+func resolved(c *config.Config) (registry []hux.Flag, flags hux.Flags, served map[string]bool, err error) {
+	registry, err = hux.ParseFlagRegistry(contract.Flags)
+	return registry, hux.ResolveFlags(registry, c.Flags), api.Served(cards.Routes(cards.Parts{})), err
+}
+
 func printFlags(c *config.Config, w io.Writer) error {
-	registry, err := hux.ParseFlagRegistry(contract.Flags)
+	registry, flags, served, err := resolved(c)
 	if err != nil {
 		return err
 	}
-	flags := hux.ResolveFlags(registry, c.Flags)
-	served := api.Served(cards.Routes(cards.Parts{}))
 	for _, f := range registry {
 		state := flags.States[f.Name]
 		switch {

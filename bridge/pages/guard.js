@@ -74,9 +74,10 @@ export class Guard {
       if (!sight) continue;
       // @ts-ignore: of version 2 of the interface
       const visible = /** @type {boolean} */ (entry.isVisible);
+      const whole = entry.intersectionRatio >= WHOLE;
+      if (!(visible && whole && sight.visible && sight.whole)) sight.since = performance.now(); // it was not all in sight, or is no more
       sight.known = true;
-      sight.whole = entry.intersectionRatio >= WHOLE;
-      if (!visible || !sight.whole || !sight.visible) sight.since = performance.now();
+      sight.whole = whole;
       sight.visible = visible;
     }
     this.changed();

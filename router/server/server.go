@@ -197,17 +197,27 @@ func (s *Server) deal(registry []hux.Flag) error {
 	}
 	s.mirror = mirror.New(mirror.Options{Autonomy: dealt.Autonomy, Lease: s.stores.Lease, Slots: s.webUIs, Way: s.wayTo})
 	s.served = api.Served(s.cards)
-	on := func(flag string) bool { return s.flags.Enabled(flag) && s.served[flag] }
-	if err := s.rules.Switch(on); err != nil {
-		return fmt.Errorf("rules_file: %w", err)
-	}
-	if on(autonomy.Flag) && !s.rules.Switched(autonomy.Flag) {
-		s.warn("the rules file says nothing instead of the WebUI while hux.autonomy is on: the WebUI's own approvals stay open beside those of hux")
+	if err := SwitchRules(s.rules, s.flags, s.served); err != nil {
+		return err
 	}
 	s.contract, err = reference.New(reference.Sources{
 		Schemas: schemas, Examples: contract.Examples, Registry: registry, Flags: s.flags, Machines: cards.Machines(), Routes: s.cards,
 	})
 	return err
+}
+
+// SwitchRules puts the rules for the WebUI into effect that go with the flags
+// that are on and served. Rules that would leave a way round hux.autonomy are
+// refused.
+func SwitchRules(rules *proxy.Rules, flags hux.Flags, served map[string]bool) error {
+	on := func(flag string) bool { return flags.Enabled(flag) && served[flag] }
+	if err := rules.Switch(on); err != nil {
+		return fmt.Errorf("rules_file: %w", err)
+	}
+	if on(autonomy.Flag) && !rules.Switched(autonomy.Flag) {
+		return errors.New("rules_file: it leaves the WebUI's own approvals open, a way round hux.autonomy: take over the entries under instead from the built-in rules, or switch hux.autonomy off")
+	}
+	return nil
 }
 
 // warn tells the log and the status page.

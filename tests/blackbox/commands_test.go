@@ -50,6 +50,7 @@ slots:
 		"slots of one url":        {good + "  - {id: two, url: \"http://one.webui:8787\"}\n", []string{key}, []string{"one url"}},
 		"member by name":          {strings.Replace(good, "8787\"}", "8787\", members: [alice]}", 1), []string{key}, []string{"hux.yaml:5", "usr_"}},
 		"another site":            {strings.Replace(good, "hux.example.org", "hux.example.net", 1), []string{key}, []string{"hux.yaml:2", "console_url"}},
+		"rules with a way round":  {good + "flags: all\nrules_file: " + writeFile(t, filepath.Join(dir, "way.json"), openRules(t)) + "\n", []string{key}, []string{"rules_file", "instead", "hux.autonomy"}},
 		"rules that are none":     {good + "rules_file: " + writeFile(t, filepath.Join(dir, "rules.json"), `{"format": 2}`) + "\n", []string{key}, []string{"rules_file"}},
 		"an algorithm":            {good + "oidc_algorithms: HS256\n", []string{key}, []string{"hux.yaml:6", "HS256"}},
 		"in a container":          {good, []string{key, "KUBERNETES_SERVICE_HOST=10.0.0.1"}, []string{"image_digest"}},
@@ -334,4 +335,24 @@ func TestDemo(t *testing.T) {
 	if output, err := demoOnReal.CombinedOutput(); err == nil || !strings.Contains(string(output), "no demo made") {
 		t.Errorf("a demo on real data: %v %s", err, output)
 	}
+}
+
+// openRules are the built-in rules for the WebUI without what closes its own
+// approvals.
+func openRules(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("../../router/proxy/hermes-webui.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules map[string]any
+	if err := json.Unmarshal(content, &rules); err != nil {
+		t.Fatal(err)
+	}
+	delete(rules, "instead")
+	open, err := json.Marshal(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(open)
 }

@@ -14,7 +14,6 @@ import (
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
-	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
@@ -164,33 +163,6 @@ func (a *Approval) due() due.Item { return due.Item{At: a.ExpiresAt.Time, Kind: 
 
 // gravest is the capability that speaks for a call.
 func gravest(capabilities []Capability) Capability { return capabilities[len(capabilities)-1] }
-
-func (s *Service) listApprovals(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	l, err := s.Cursors.List(r, call.Tenant(), "status", "conversation_id", "run_id")
-	if err != nil {
-		return err
-	}
-	s.looked(call)
-	now := time.Now()
-	var page record.Page[*Approval]
-	err = call.DB.View(r.Context(), func(tx *store.Tx) (err error) {
-		page.Items, page.Next, err = s.approvals.List(tx, call, l, func(a *Approval) bool {
-			a.Status = a.StateAt(now)
-			return passes(l.Filters, "status", a.Status) && passes(l.Filters, "conversation_id", a.ConversationID) && passes(l.Filters, "run_id", a.RunID)
-		})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return api.JSON(w, http.StatusOK, page)
-}
-
-// passes reports whether a value is what a filter asks for, if it is asked.
-func passes(filters map[string]string, name, value string) bool {
-	want, asked := filters[name]
-	return !asked || want == value
-}
 
 // looked notes that a person asks what there is to decide.
 func (s *Service) looked(call *api.Call) {

@@ -194,24 +194,37 @@ func (c *Collection[T]) put(tx *store.Tx, r *T) error {
 	return tx.Put(c.spec.Name, c.spec.Meta(r).ID, value)
 }
 
-// List gives the caller's records that keep says yes to, newest first.
+// maxListed is how many records a list reads for one page.
+const maxListed = 5000
+
+// List gives the caller's records that keep says yes to, newest first. Where
+// maxListed records were read before the page was full, it is short, even
+// empty, and next goes on behind them.
 func (c *Collection[T]) List(tx *store.Tx, call *api.Call, l api.List, keep func(*T) bool) (items []*T, next *string, err error) {
 	items = []*T{}
+	seen, last := 0, ""
+	more := func() bool {
+		cursor := l.Next(last)
+		next = &cursor
+		return false
+	}
 	scanErr := tx.ScanBack(c.spec.Name, "", l.After, func(id string, value []byte) bool {
+		if seen == maxListed {
+			return more()
+		}
 		r := new(T)
 		if err = json.Unmarshal(value, r); err != nil {
 			err = fmt.Errorf("%s %s: %w: %w", c.spec.Name, id, store.ErrCorrupt, err)
 			return false
 		}
-		if !call.Sees(c.spec.Meta(r).Owner) || !keep(r) {
-			return true
+		kept := call.Sees(c.spec.Meta(r).Owner) && keep(r)
+		if kept && len(items) == l.Limit {
+			return more()
 		}
-		if len(items) == l.Limit {
-			cursor := l.Next(c.spec.Meta(items[len(items)-1]).ID)
-			next = &cursor
-			return false
+		if kept {
+			items = append(items, r)
 		}
-		items = append(items, r)
+		seen, last = seen+1, id
 		return true
 	})
 	if err == nil {

@@ -89,7 +89,7 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 		if a, err = s.ask(tx, call, &q, &c); err != nil {
 			return err
 		}
-		value, err := json.Marshal(askedCall{Ruling: Ruling{Ask, ByMatrix}, ApprovalID: &a.ID})
+		value, err := json.Marshal(askedCall{Ruling: Ruling{Ask, ByMatrix}, ApprovalID: &a.ID, At: hux.Now()})
 		if err != nil {
 			return err
 		}

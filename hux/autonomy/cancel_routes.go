@@ -3,9 +3,9 @@ package autonomy
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"bstein.dev/hux/hux"
@@ -23,7 +23,8 @@ type stop struct {
 	RunID       string    `json:"run_id"`
 	RequestedAt hux.Time  `json:"requested_at"`
 	RequestedBy hux.Actor `json:"requested_by"`
-	Confirmed   bool      `json:"confirmed"` // whatever runs it said that it is at its end
+	Asking      bool      `json:"asking"`    // whatever runs it is to be asked, and has not answered
+	Confirmed   bool      `json:"confirmed"` // it has said that the run is at its end
 	Refused     bool      `json:"refused"`   // or that it can't stop it
 	ReceiptID   string    `json:"receipt_id"`
 }
@@ -53,6 +54,41 @@ func (st *stop) due(conversationID string) due.Item {
 	return due.Item{At: st.RequestedAt.Add(ReceiptDeadline), Kind: dueReceipt, ID: conversationID + " " + st.RunID}
 }
 
+// askAgain is how long after a restart, at most, whatever runs a run is asked
+// again to stop it.
+const askAgain = 5 * time.Second
+
+// again is when to look whether somebody is still asking.
+func (st *stop) again(conversationID string) due.Item {
+	return due.Item{At: time.Now().Add(askAgain), Kind: dueStop, ID: conversationID + " " + st.RunID}
+}
+
+// ofStop reads what names a stop in what falls due.
+func ofStop(i due.Item) (conversationID, runID string) {
+	conversationID, runID, _ = strings.Cut(i.ID, " ")
+	return conversationID, runID
+}
+
+// stopped reports whether the run of a question is to stop. A turn that is not
+// known as the run that a person has stopped may be that run all the same,
+// since a hook names it otherwise than a page: it is stopped with any run of
+// its conversation that was stopped after it began, or that is stopping now.
+func (s *Service) stopped(tx *store.Tx, q *question) (bool, error) {
+	if st, err := s.readStop(tx, q.conversation.ID, q.runID); err != nil || st != nil || q.heard.IsZero() {
+		return st != nil, err
+	}
+	for _, e := range tx.List(stopsBucket, q.conversation.ID) {
+		var st stop
+		if err := json.Unmarshal(e.Value, &st); err != nil {
+			return false, err
+		}
+		if st.ReceiptID == "" || !st.RequestedAt.Before(q.heard) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // cancellation is how far a stop is.
 func (s *Service) cancellation(tx *store.Tx, st *stop) (Cancellation, error) {
 	var receipt *Receipt
@@ -66,13 +102,14 @@ func (s *Service) cancellation(tx *store.Tx, st *stop) (Cancellation, error) {
 }
 
 // cancel answers POST …/cancel: 202 with stopping, or 200 with what came of it
-// where there is a receipt. The run is the key: to ask again changes nothing.
+// where there is a receipt. The run is the key: to ask again has whatever runs it
+// asked again, unless it has confirmed its end, and changes nothing else.
 func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	if _, err := s.Keys.Of(r, call, nil); err != nil {
 		return err
 	}
 	id, runID := r.PathValue("id"), r.PathValue("run_id")
-	release, err := s.Due.Hold(r.Context(), call.Tenant(), time.Now().Add(ReceiptDeadline))
+	release, err := s.Due.Hold(r.Context(), call.Tenant(), time.Now().Add(askAgain))
 	if err != nil {
 		return err
 	}
@@ -80,9 +117,9 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 	var c changes
 	var answer Cancellation
 	var owner hux.User
-	begun := false
+	asking := false
 	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		c, begun = changes{}, false
+		c, asking = changes{}, false
 		conv, err := s.Conversations.Peek(tx, call, id)
 		if err != nil {
 			return err
@@ -96,11 +133,22 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 			return err
 		}
 		if st == nil {
-			st, begun = &stop{RunID: runID, RequestedAt: hux.Now(), RequestedBy: call.Actor}, true
+			st = &stop{RunID: runID, RequestedAt: hux.Now(), RequestedBy: call.Actor}
 			if err := s.beginStop(tx, call, conv, st, &c); err != nil {
 				return err
 			}
-			begun = st.ReceiptID == ""
+			asking = st.ReceiptID == ""
+		} else {
+			asking = !st.Confirmed
+		}
+		if asking = asking && s.Stop != nil; asking && !st.Asking {
+			st.Asking = true
+			if err := due.Put(tx, st.again(conv.ID)); err != nil {
+				return err
+			}
+			if err := s.writeStop(tx, conv.ID, st); err != nil {
+				return err
+			}
 		}
 		answer, err = s.cancellation(tx, st)
 		return err
@@ -109,7 +157,7 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 		return err
 	}
 	s.wake(call.Tenant(), c)
-	if begun && s.Stop != nil {
+	if asking {
 		go s.stopUpstream(call.DB, owner, id, runID)
 	}
 	status := http.StatusAccepted
@@ -119,8 +167,8 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 	return api.JSON(w, status, answer)
 }
 
-// beginStop notes that a run is to stop and cancels what it asks. One that has
-// finished has its receipt at once.
+// beginStop notes that a run is to stop and cancels what it asks. One of which
+// its agent has told that it has finished has its receipt at once.
 func (s *Service) beginStop(tx *store.Tx, call *api.Call, conv *conversation.Conversation, st *stop, c *changes) error {
 	started := "started"
 	if err := c.tell(tx, call, event.Event{
@@ -144,33 +192,37 @@ func (s *Service) beginStop(tx *store.Tx, call *api.Call, conv *conversation.Con
 	return due.Put(tx, st.due(conv.ID))
 }
 
-// stopMargin is how long before the deadline of the receipt nobody is asked to
-// stop the run any more.
+// stopMargin is how much sooner than the receipt is overdue nobody waits any
+// more for a stop that was asked for at once.
 const stopMargin = 2 * time.Second
 
 // stopUpstream really stops the run, and writes the receipt once it is at its
-// end there.
+// end there. A receipt that somebody else writes meanwhile ends nothing there.
 func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, runID string) {
-	ctx, cancel := context.WithTimeout(s.Closing, ReceiptDeadline-stopMargin)
-	defer cancel()
 	key := s.stopKey(conversationID, runID)
 	s.mu.Lock()
-	s.stopping[key] = cancel
+	busy := s.stopping[key]
+	s.stopping[key] = true
 	s.mu.Unlock()
+	if busy {
+		return
+	}
 	defer func() {
 		s.mu.Lock()
 		delete(s.stopping, key)
 		s.mu.Unlock()
 	}()
+	ctx, cancel := context.WithTimeout(s.Closing, ReceiptDeadline-stopMargin)
+	defer cancel()
 	err := s.Stop(ctx, db.Tenant(), owner, runID)
-	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
-		return // there is a receipt, or the router ends
+	if err != nil && s.Closing.Err() != nil {
+		return // the router ends, and asks again when it is back
 	}
 	if err != nil {
 		slog.Warn("stopping a run", "tenant", db.Tenant(), "cause", err)
 	}
 	err = s.conclude(s.Closing, db, conversationID, runID, func(st *stop) bool {
-		st.Confirmed, st.Refused = err == nil, err != nil
+		st.Asking, st.Confirmed, st.Refused = false, err == nil, err != nil
 		return st.Confirmed // else its events or the deadline say how it ended
 	})
 	if err != nil {
@@ -178,26 +230,54 @@ func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, 
 	}
 }
 
+// stopAgain asks whatever runs a run to stop it if that has not answered and
+// nobody is waiting for its answer, as after a restart.
+func (s *Service) stopAgain(ctx context.Context, db *store.Lease, i due.Item) error {
+	conversationID, runID := ofStop(i)
+	var owner hux.User
+	err := db.Update(ctx, func(tx *store.Tx) error {
+		owner = ""
+		if err := due.Done(tx, i); err != nil {
+			return err
+		}
+		st, err := s.readStop(tx, conversationID, runID)
+		if err != nil || st == nil || !st.Asking {
+			return err
+		}
+		conv, err := s.Conversations.Read(tx, conversationID)
+		if err != nil || conv == nil {
+			return err
+		}
+		owner = conv.Owner
+		return due.Put(tx, st.again(conversationID))
+	})
+	if err == nil && owner != "" && s.Stop != nil {
+		go s.stopUpstream(db, owner, conversationID, runID)
+	}
+	return err
+}
+
 // overdueReceipt is what falls due at the deadline of a receipt.
 func (s *Service) overdueReceipt(ctx context.Context, db *store.Lease, i due.Item) error {
-	conversationID, runID := i.ID[:len("cnv_")+32], i.ID[len("cnv_")+33:]
+	conversationID, runID := ofStop(i)
 	if err := s.conclude(ctx, db, conversationID, runID, func(*stop) bool { return true }); err != nil {
 		return err
 	}
 	return db.Update(ctx, func(tx *store.Tx) error { return due.Done(tx, i) })
 }
 
-// conclude writes the receipt of a stop that has none, if now says yes.
+// conclude writes the receipt of a stop that has none, if now says yes; what now
+// notes in the stop is kept.
 func (s *Service) conclude(ctx context.Context, db *store.Lease, conversationID, runID string, now func(*stop) bool) error {
 	call := s.system(db)
 	var c changes
 	err := db.Update(ctx, func(tx *store.Tx) error {
 		c = changes{}
 		st, err := s.readStop(tx, conversationID, runID)
-		if err != nil || st == nil || st.ReceiptID != "" {
+		if err != nil || st == nil {
 			return err
 		}
-		if !now(st) {
+		if !now(st) || st.ReceiptID != "" {
 			return s.writeStop(tx, conversationID, st)
 		}
 		conv, err := s.Conversations.Read(tx, conversationID)

@@ -1,6 +1,7 @@
 package autonomy
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/store"
 )
@@ -22,6 +24,7 @@ type askedCall struct {
 	Capabilities []CapabilityRuling `json:"capabilities"`
 	GrantID      *string            `json:"grant_id"`
 	ApprovalID   *string            `json:"approval_id"`
+	At           hux.Time           `json:"at"`
 }
 
 // question is a tool call that an agent asks about, read and held against the
@@ -36,6 +39,7 @@ type question struct {
 
 	conversation *conversation.Conversation
 	runID        string
+	heard        time.Time // when the turn that names the run was heard of first; zero where it was named itself
 }
 
 func newQuestion(tool string, args map[string]any, target *string, callID, summary string) (q question, err error) {
@@ -70,20 +74,25 @@ func (s *Service) place(tx *store.Tx, call *api.Call, in Run, q *question) (err 
 		return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
 	}
 	if q.runID = in.RunID; q.runID == "" {
-		if q.runID, err = s.Conversations.RunOfTurn(tx, q.conversation.ID, in.TurnID); err != nil {
+		if q.runID, q.heard, err = s.Conversations.RunOfTurn(tx, q.conversation.ID, in.TurnID); err != nil {
 			return err
 		}
 	}
 	return s.Conversations.Runs(tx, q.conversation.ID, q.runID)
 }
 
-// running refuses what a run asks that is to stop.
+// running refuses what a run asks that is over or to stop.
 func (s *Service) running(tx *store.Tx, q *question) error {
-	st, err := s.readStop(tx, q.conversation.ID, q.runID)
-	if err == nil && st != nil {
-		err = hux.Errorf(hux.RunEnded, "Somebody has stopped this run; nothing of it may go on.")
+	stopped, err := s.stopped(tx, q)
+	switch {
+	case err != nil:
+		return err
+	case stopped:
+		return hux.Errorf(hux.RunEnded, "Somebody has stopped this run; nothing of it may go on.")
+	case s.Conversations.HasFinished(tx, q.runID):
+		return hux.Errorf(hux.RunEnded, "This run has told of its end; nothing of it may go on.")
 	}
-	return err
+	return nil
 }
 
 func (s *Service) callKey(q *question) string {
@@ -162,7 +171,7 @@ func (s *Service) judge(tx *store.Tx, call *api.Call, q *question, c *changes) (
 		Tool: q.tool, Capabilities: q.capabilities, Hash: q.hash, Target: q.target,
 		ConversationID: q.conversation.ID, SessionID: session, Private: q.conversation.Ephemeral,
 	}, p, grants, now)
-	said = askedCall{Ruling: v.Ruling, Capabilities: v.Each}
+	said = askedCall{Ruling: v.Ruling, Capabilities: v.Each, At: hux.Now()}
 	switch v.Effect {
 	case Allow:
 		if len(v.Spends) > 0 {
@@ -210,6 +219,18 @@ func (s *Service) spend(tx *store.Tx, p Policy, v Verdict, q *question, now time
 
 func (q *question) evidence() []hux.EvidenceRef {
 	return []hux.EvidenceRef{{Kind: "tool_call", ID: q.callID, Owner: "gateway", Hash: &q.hash}}
+}
+
+// callLifetime is how long what was said about a call is kept of a run that
+// nobody tells the end of.
+const callLifetime = 48 * time.Hour
+
+// Sweep takes away what has been said about calls for too long.
+func Sweep(ctx context.Context, db *store.Lease) error {
+	return record.SweepBucket(ctx, db, callsBucket, func(_ string, value []byte) bool {
+		var said askedCall
+		return json.Unmarshal(value, &said) == nil && time.Since(said.At.Time) > callLifetime
+	})
 }
 
 // forgetCalls takes away what was said about the calls of a run.

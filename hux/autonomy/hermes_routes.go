@@ -94,7 +94,8 @@ func (s *Service) runOfTurn(tx *store.Tx, conversationID, turnID string) (string
 	if turnID == "" {
 		return s.Conversations.ActiveRun(tx, conversationID), nil
 	}
-	return s.Conversations.RunOfTurn(tx, conversationID, turnID)
+	run, _, err := s.Conversations.RunOfTurn(tx, conversationID, turnID)
+	return run, err
 }
 
 // presentable is an id for a provenance; nil where there is none, or where it

@@ -3,6 +3,7 @@ package autonomy
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +18,9 @@ import (
 )
 
 // Observe looks at an event that a client posts, in its transaction: the time
-// that a tool ran is spent, and a run that has finished asks nothing any more
-// and has its receipt if it was to stop. after is to be called once the
+// that a tool ran is spent, and a run of which its agent tells that it has
+// finished asks nothing any more and has its receipt if it was to stop. What only
+// a page has seen end is not asked about any more, and may go on. after is to be called once the
 // transaction is durable.
 func (s *Service) Observe(tx *store.Tx, call *api.Call, conv *conversation.Conversation, e *event.Event) (after func(), err error) {
 	c := &changes{}
@@ -27,10 +29,14 @@ func (s *Service) Observe(tx *store.Tx, call *api.Call, conv *conversation.Conve
 	case e.Kind == "tool.finished" && e.Reporter == "":
 		err = s.spendTime(tx, conv, e)
 	case e.Kind == "run.finished":
-		err = s.runFinished(tx, call, conv, e, c)
+		if err = s.cancelPending(tx, s.system(call.DB), e.ConversationID, e.RunID, "the run has ended", c); err == nil && e.Reporter == "" {
+			err = s.runFinished(tx, call, conv, e, c)
+		}
 	}
 	return func() { s.wake(call.Tenant(), *c) }, err
 }
+
+const mostDuration = 24 * 60 * 60 * 1000 // ms that one call is believed to have run
 
 func (s *Service) spendTime(tx *store.Tx, conv *conversation.Conversation, e *event.Event) error {
 	var data struct {
@@ -44,12 +50,11 @@ func (s *Service) spendTime(tx *store.Tx, conv *conversation.Conversation, e *ev
 	if err != nil || p.Revision == 0 {
 		return err
 	}
-	return s.writeBudgets(tx, p, SpendTime(p.Budgets, time.Duration(data.DurationMS)*time.Millisecond), e.RunID, now)
+	return s.writeBudgets(tx, p, SpendTime(p.Budgets, time.Duration(min(data.DurationMS, mostDuration))*time.Millisecond), e.RunID, now)
 }
 
 func (s *Service) runFinished(tx *store.Tx, call *api.Call, conv *conversation.Conversation, e *event.Event, c *changes) error {
-	system := s.system(call.DB)
-	if err := s.cancelPending(tx, system, e.ConversationID, e.RunID, "the run has ended", c); err != nil {
+	if err := s.Conversations.Finished(tx, e.ConversationID, e.RunID); err != nil {
 		return err
 	}
 	p, err := s.applying(tx, conv, e.RunID, time.Now())
@@ -70,20 +75,20 @@ func (s *Service) runFinished(tx *store.Tx, call *api.Call, conv *conversation.C
 	if err != nil {
 		return err
 	}
-	return s.writeReceipt(tx, system, conv, st, seen.outcome(st), seen.effects, "partial", c)
+	return s.writeReceipt(tx, s.system(call.DB), conv, st, seen.outcome(st), seen.effects, "partial", c)
 }
 
 // observation is what the log says of a run.
 type observation struct {
-	finished   bool
+	finished   bool   // its agent has told so
 	status     string // of run.finished
 	effects    []SideEffect
-	unfinished int // tools that began and were not seen to end
+	unfinished int // tools that began and are not known to have ended
 }
 
 // observed reads a run's own events back to its start. What has ended may have
 // had an effect; what has not, nobody knows, and nothing is known to have been
-// reverted.
+// reverted. What a page saw may have had an effect too, but proves no end.
 func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observation, err error) {
 	events, err := event.OfRun(tx, conversationID, runID)
 	if err != nil {
@@ -99,14 +104,20 @@ func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observ
 		tool, callID := toolOf(&e)
 		switch e.Kind {
 		case "run.finished":
+			if e.Reporter != "" {
+				continue
+			}
 			o.finished = true
 			if e.Status != nil {
 				o.status = *e.Status
 			}
 		case "tool.finished":
 			ended[callID] = true
-			if kind, has := effectOf(tool); has {
+			if kind, has := effectOf(tool); has && e.Reporter == "" {
 				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+" has ended")))
+			} else if has {
+				o.unfinished++
+				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+" has ended, as a page saw it")))
 			}
 		case "tool.started":
 			if callID != "" && (ended[callID] || blocked[callID]) { // a gateway tells of a call before it is asked about
@@ -195,6 +206,31 @@ func (o observation) outcome(st *stop) string {
 	return Unknown
 }
 
+// gravestEffects are n of the effects of a run, in their order: the last of a kind are
+// left out first, and those of a lesser kind before those of a graver one.
+func gravestEffects(all []SideEffect, n int) []SideEffect {
+	rank := func(e SideEffect) int {
+		for i, known := range effects {
+			if known.kind == e.Kind {
+				return i
+			}
+		}
+		return len(effects)
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return rank(all[i]) - rank(all[j]) })
+	kept := order[:n]
+	slices.Sort(kept)
+	list := make([]SideEffect, n)
+	for i, of := range kept {
+		list[i] = all[of]
+	}
+	return list
+}
+
 func outcomeText(outcome string, effects int) string {
 	text := map[string]string{
 		Stopped: "Stopped", CompletedBeforeStop: "It had finished before it was stopped", PartiallyStopped: "Stopped in part",
@@ -204,7 +240,7 @@ func outcomeText(outcome string, effects int) string {
 		return text + "; one thing was done"
 	}
 	if effects > 1 {
-		return text + "; several things were done"
+		return fmt.Sprintf("%s; %d things were done", text, effects)
 	}
 	return text
 }

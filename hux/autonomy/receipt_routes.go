@@ -13,10 +13,15 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
+const maxEffects = 200 // that a receipt names
+
 // writeReceipt ends a stop, and the run with it: nothing of the run is taken
 // after the receipt.
 func (s *Service) writeReceipt(tx *store.Tx, call *api.Call, conv *conversation.Conversation, st *stop, outcome string, effects []SideEffect, coverage string, c *changes) error {
-	p := call.Provenance()
+	p, count := call.Provenance(), len(effects)
+	if count > maxEffects {
+		effects, coverage = gravestEffects(effects, maxEffects), "partial"
+	}
 	receipt := Receipt{
 		Schema: ReceiptSchema, ID: hux.NewID("rcp"), Owner: conv.Owner, Kind: "cancellation", ConversationID: conv.ID, RunID: st.RunID,
 		RequestedAt: st.RequestedAt, RequestedBy: st.RequestedBy, Outcome: outcome, SideEffects: append([]SideEffect{}, effects...), Coverage: coverage,
@@ -30,7 +35,6 @@ func (s *Service) writeReceipt(tx *store.Tx, call *api.Call, conv *conversation.
 		return err
 	}
 	item := st.due(conv.ID)
-	c.receipts = append(c.receipts, s.stopKey(conv.ID, st.RunID))
 	st.ReceiptID = receipt.ID
 	if err := s.writeStop(tx, conv.ID, st); err != nil {
 		return err
@@ -43,9 +47,9 @@ func (s *Service) writeReceipt(tx *store.Tx, call *api.Call, conv *conversation.
 		status = "failed"
 	}
 	if err := c.tell(tx, call, event.Event{
-		ConversationID: conv.ID, RunID: st.RunID, Kind: "run.receipt", Status: &status, Summary: outcomeText(outcome, len(effects)),
+		ConversationID: conv.ID, RunID: st.RunID, Kind: "run.receipt", Status: &status, Summary: outcomeText(outcome, count),
 		Evidence: []hux.EvidenceRef{{Kind: "receipt", ID: receipt.ID, Owner: "hux"}},
-		Data:     facts{"receipt_id": receipt.ID, "outcome": outcome, "side_effects": len(effects), "coverage": coverage}.json(),
+		Data:     facts{"receipt_id": receipt.ID, "outcome": outcome, "side_effects": count, "coverage": coverage}.json(),
 	}); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ type Service struct {
 	waiting   waiting
 
 	mu       sync.Mutex
-	stopping map[string]context.CancelFunc // by run: who is asking whatever runs it to stop
+	stopping map[string]bool // runs that whatever runs them is asked to stop now, as stopKey has them
 }
 
 // What falls due, by kind.
@@ -50,12 +50,13 @@ const (
 	dueApproval = "approval"
 	dueGrant    = "grant"
 	dueReceipt  = "receipt"
+	dueStop     = "stop"
 )
 
 // New makes the card's Service. The zero Parts make one to look at, whose
 // routes nobody may call.
 func New(p Parts) *Service {
-	s := &Service{Parts: p, waiting: waiting{by: map[string]chan struct{}{}}, stopping: map[string]context.CancelFunc{}}
+	s := &Service{Parts: p, waiting: waiting{by: map[string]chan struct{}{}}, stopping: map[string]bool{}}
 	s.policies = record.New(record.Spec[Policy]{
 		Name: PolicySchema, Prefix: "pol", Meta: func(p *Policy) *hux.Meta { return &p.Meta },
 		Fill: func(tx *store.Tx, p *Policy) error { return s.fillPolicy(tx, p, time.Now()) },
@@ -74,6 +75,7 @@ func New(p Parts) *Service {
 		p.Due.Handle(dueApproval, s.expireApproval)
 		p.Due.Handle(dueGrant, s.expireGrant)
 		p.Due.Handle(dueReceipt, s.overdueReceipt)
+		p.Due.Handle(dueStop, s.stopAgain)
 	}
 	return s
 }
@@ -107,7 +109,6 @@ func (f facts) json() json.RawMessage {
 type changes struct {
 	conversations []string
 	approvals     []string
-	receipts      []string // runs that have one now, as stopKey has them
 }
 
 // tell appends an event in the transaction that it tells of.
@@ -127,13 +128,6 @@ func (s *Service) wake(t hux.Tenant, c changes) {
 	}
 	for _, id := range c.approvals {
 		s.waiting.wake(id)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, key := range c.receipts {
-		if cancel := s.stopping[key]; cancel != nil {
-			cancel()
-		}
 	}
 }
 

@@ -1,22 +1,28 @@
 package conversation
 
 import (
+	"bytes"
+	"context"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/store"
 )
 
 // Names of the gateway that belong to one conversation of the tenant, as keyed
 // hashes.
 const (
-	runsBucket     = "runs"     // hash of run id → conversation id, and endMark once it has its receipt
-	messagesBucket = "messages" // hash of message id → conversation id
-	activeBucket   = "active"   // conversation id → id of the run that started last and has not finished
-	turnsBucket    = "turns"    // hash of turn id → run id
-	endMark        = " ended"
+	runsBucket     = "runs"      // hash of run id → conversation id, and what marks its end
+	messagesBucket = "messages"  // hash of message id → conversation id
+	activeBucket   = "active"    // conversation id → id of the run that started last and has not finished
+	turnsBucket    = "turns"     // hash of turn id → turn
+	endMark        = " ended"    // it has its receipt
+	finishMark     = " finished" // its agent has told of its end
 )
 
 // Runs says that a run is the conversation's: the first conversation that it is
@@ -56,18 +62,57 @@ func (s *Service) Active(tx *store.Tx) (ids []string) {
 // the conversation when the turn is first heard of, since a page names a run
 // otherwise than a hook does; else the turn names the run, unless another
 // conversation has a run of that name.
-func (s *Service) RunOfTurn(tx *store.Tx, conversationID, turnID string) (string, error) {
+//
+// heard is when that was.
+func (s *Service) RunOfTurn(tx *store.Tx, conversationID, turnID string) (run string, heard time.Time, err error) {
 	key := s.keys.Short(turnsBucket, conversationID, turnID)
-	if run := tx.Get(turnsBucket, key); run != nil {
-		return string(run), nil
+	if value := tx.Get(turnsBucket, key); value != nil {
+		run, heard = readTurn(value)
+		return run, heard, nil
 	}
-	run := s.ActiveRun(tx, conversationID)
+	run = s.ActiveRun(tx, conversationID)
 	if run == "" {
 		if run = turnID; !slices.Contains([]string{"", conversationID}, s.RunOf(tx, run)) {
 			run = "turn:" + hex.EncodeToString([]byte(key))
 		}
 	}
-	return run, tx.Put(turnsBucket, key, []byte(run))
+	heard = time.Now().Truncate(time.Millisecond)
+	return run, heard, tx.Put(turnsBucket, key, strconv.AppendInt([]byte(run+turnMark), heard.UnixMilli(), 10))
+}
+
+const (
+	turnMark     = "\n" // stands in a turn between the run's id and when it was heard of
+	turnLifetime = 48 * time.Hour
+)
+
+// readTurn reads a turn; one that was kept without its time is as old as can be.
+func readTurn(value []byte) (run string, heard time.Time) {
+	run, at, _ := strings.Cut(string(value), turnMark)
+	ms, _ := strconv.ParseInt(at, 10, 64)
+	return run, time.UnixMilli(ms)
+}
+
+// Sweep takes away the turns that were heard of first more than two days ago.
+func Sweep(ctx context.Context, db *store.Lease) error {
+	return record.SweepBucket(ctx, db, turnsBucket, func(_ string, value []byte) bool {
+		_, heard := readTurn(value)
+		return time.Since(heard) > turnLifetime
+	})
+}
+
+// Finished notes that the agent of a run has told of its end. What it tells
+// late is taken still, but it may ask nothing any more.
+func (s *Service) Finished(tx *store.Tx, conversationID, runID string) error {
+	key := s.keys.Short(runsBucket, runID)
+	if string(tx.Get(runsBucket, key)) != conversationID {
+		return nil // it has its receipt, or this was noted
+	}
+	return tx.Put(runsBucket, key, []byte(conversationID+finishMark))
+}
+
+// HasFinished reports whether Finished was called for a run.
+func (s *Service) HasFinished(tx *store.Tx, runID string) bool {
+	return bytes.HasSuffix(tx.Get(runsBucket, s.keys.Short(runsBucket, runID)), []byte(finishMark))
 }
 
 // EndRun ends a run for good: nothing of it is taken any more.
@@ -78,7 +123,7 @@ func (s *Service) EndRun(tx *store.Tx, conversationID, runID string) error {
 // RunOf is the conversation that a run belongs to, "" for a run that nobody has
 // named.
 func (s *Service) RunOf(tx *store.Tx, runID string) string {
-	owner, _, _ := strings.Cut(string(tx.Get(runsBucket, s.keys.Short(runsBucket, runID))), endMark)
+	owner, _, _ := strings.Cut(string(tx.Get(runsBucket, s.keys.Short(runsBucket, runID))), " ")
 	return owner
 }
 
@@ -93,7 +138,8 @@ func (s *Service) claim(tx *store.Tx, bucket, conversationID, id, refusal string
 	if value == nil {
 		return tx.Put(bucket, key, []byte(conversationID))
 	}
-	switch owner, _, ended := strings.Cut(string(value), endMark); {
+	owner, _, _ := strings.Cut(string(value), " ")
+	switch ended := bytes.HasSuffix(value, []byte(endMark)); {
 	case owner != conversationID:
 		return hux.Errorf(hux.UnknownReference, "%s", refusal)
 	case ended:

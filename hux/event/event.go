@@ -206,23 +206,55 @@ func Renew(tx *store.Tx) error {
 	return tx.Put(epochs, storeEpoch, []byte(hux.NewID("epo")[4:]))
 }
 
-// maxRun bounds how far back the events of a run are looked for.
-const maxRun = 10_000
+const confirmations = "confirmations" // conversation id and 8 bytes of seq → event as JSON: what an agent told of it later
 
-// OfRun gives a run's events, from its run.started or as far back as maxRun
-// events of the conversation go, oldest first.
+// Confirm keeps what an agent tells of something that a page has told of
+// before, since what a page saw is no evidence: OfRun gives it in the place of
+// the page's event of the same run, whose number it has. It reports false where another has
+// done so already.
+func Confirm(tx *store.Tx, e *Event) (first bool, err error) {
+	k := key(e.ConversationID, e.Seq)
+	if tx.Get(confirmations, k) != nil {
+		return false, nil
+	}
+	value, err := json.Marshal(e)
+	if err != nil {
+		return false, err
+	}
+	return true, tx.Put(confirmations, k, value)
+}
+
+// maxRun bounds how far back the events of a run are looked for.
+const maxRun = 50_000
+
+// OfRun gives a run's events, as far back as maxRun events of the conversation
+// go, oldest first. A run.started is no bound: it may be told of late.
 func OfRun(tx *store.Tx, conversation, runID string) (events []Event, err error) {
-	seen := 0
-	scanErr := tx.ScanBack(bucket, conversation, "", func(_ string, value []byte) bool {
-		var e Event
-		if err = json.Unmarshal(value, &e); err != nil {
-			err = fmt.Errorf("an event of %s: %w: %w", conversation, store.ErrCorrupt, err)
+	name, err := json.Marshal(runID)
+	if err != nil {
+		return nil, err
+	}
+	of := func(value []byte) bool { // appends the event if it is the run's
+		if !bytes.Contains(value, name) { // most are of other runs, and need not be read
 			return false
 		}
-		if seen++; e.RunID == runID {
-			events = append(events, e)
+		var e Event
+		if unread := json.Unmarshal(value, &e); unread != nil {
+			err = fmt.Errorf("an event of %s: %w: %w", conversation, store.ErrCorrupt, unread)
 		}
-		return seen < maxRun && (e.RunID != runID || e.Kind != "run.started")
+		if err != nil || e.RunID != runID {
+			return false
+		}
+		events = append(events, e)
+		return true
+	}
+	seen := 0
+	scanErr := tx.ScanBack(bucket, conversation, "", func(k string, value []byte) bool {
+		if confirmed := tx.Get(confirmations, k); confirmed == nil || !of(confirmed) {
+			of(value)
+		}
+		seen++
+		return err == nil && seen < maxRun
 	})
 	if err == nil {
 		err = scanErr

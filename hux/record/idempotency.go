@@ -161,28 +161,39 @@ func (k Key) Save(tx *store.Tx, o Outcome) error {
 
 // Sweep drops keys whose life is over, a thousand at a time.
 func Sweep(ctx context.Context, db *store.Lease) error {
+	return SweepBucket(ctx, db, keysBucket, func(_ string, value []byte) bool {
+		row, err := decodeKey(value)
+		return err != nil || time.Since(row.at) > keyLifetime
+	})
+}
+
+// SweepBucket takes out of a bucket what has had its time, in transactions of a
+// size that holds nobody up.
+func SweepBucket(ctx context.Context, db *store.Lease, bucket string, old func(key string, value []byte) bool) error {
+	const most = 1000
 	for {
-		var old []string
+		var keys []string
 		err := db.View(ctx, func(tx *store.Tx) error {
-			return tx.Scan(keysBucket, "", "", func(key string, value []byte) bool {
-				if row, err := decodeKey(value); err != nil || time.Since(row.at) > keyLifetime {
-					old = append(old, key)
+			keys = nil
+			return tx.Scan(bucket, "", "", func(key string, value []byte) bool {
+				if old(key, value) {
+					keys = append(keys, key)
 				}
-				return len(old) < 1000
+				return len(keys) < most
 			})
 		})
-		if err != nil || len(old) == 0 {
+		if err != nil || len(keys) == 0 {
 			return err
 		}
 		err = db.Update(ctx, func(tx *store.Tx) error {
-			for _, key := range old {
-				if err := tx.Delete(keysBucket, key); err != nil {
+			for _, key := range keys {
+				if err := tx.Delete(bucket, key); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
-		if err != nil || len(old) < 1000 {
+		if err != nil || len(keys) < most {
 			return err
 		}
 	}

@@ -110,7 +110,8 @@ func (s *Service) add(tx *store.Tx, call *api.Call, c *conversation.Conversation
 	}
 	if a.known {
 		a.value = event.Get(tx, c.ID, a.seq)
-		return a, nil
+		a.after, err = s.confirm(tx, call, c, draft.Event(a.seq), a.value, r)
+		return a, err
 	}
 	if err := s.claim(tx, c.ID, call, draft.Event(0).RunID, r); err != nil {
 		return a, err
@@ -123,6 +124,27 @@ func (s *Service) add(tx *store.Tx, call *api.Call, c *conversation.Conversation
 	}
 	a.after, err = s.follow(tx, call, c, draft.Event(a.seq))
 	return a, err
+}
+
+// confirm keeps what an agent tells of what only a page has told of before, and
+// does what that brings with it. The log has the page's event still.
+func (s *Service) confirm(tx *store.Tx, call *api.Call, c *conversation.Conversation, e *event.Event, before []byte, r report) (after func(), err error) {
+	var by struct {
+		Reporter string `json:"reported_by"`
+	}
+	if e.RunID == "" || e.Reporter != "" || r.kind == "message.committed" {
+		return nil, nil
+	}
+	if err := json.Unmarshal(before, &by); err != nil || by.Reporter == "" {
+		return nil, err
+	}
+	if err := s.claim(tx, c.ID, call, e.RunID, r); err != nil {
+		return nil, err
+	}
+	if first, err := event.Confirm(tx, e); err != nil || !first {
+		return nil, err
+	}
+	return s.follow(tx, call, c, e)
 }
 
 // Report adds what a program tells by another way than a POST of its own, in a

@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
+	"bstein.dev/hux/hux/autonomy"
+	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/record"
 )
 
@@ -12,8 +15,8 @@ import (
 // databases; until then nothing counts it any more.
 const sweepEvery = 6 * time.Hour
 
-// sweep takes expired idempotency keys out of every tenant's database, until
-// ctx ends.
+// sweep takes expired idempotency keys, and turns and calls that are over for
+// long, out of every tenant's database, until ctx ends.
 func (s *Server) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -28,7 +31,8 @@ func (s *Server) sweep(ctx context.Context) {
 			slog.Warn("looking for what to sweep", "cause", err)
 		}
 		for _, t := range tenants {
-			if err := record.Sweep(ctx, s.stores.Lease(t)); err != nil && ctx.Err() == nil {
+			db := s.stores.Lease(t)
+			if err := errors.Join(record.Sweep(ctx, db), conversation.Sweep(ctx, db), autonomy.Sweep(ctx, db)); err != nil && ctx.Err() == nil {
 				slog.Warn("sweeping a tenant's database", "tenant", t, "cause", err)
 			}
 		}

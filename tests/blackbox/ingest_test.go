@@ -319,7 +319,7 @@ func TestWebhooksAreDeduplicatedForGood(t *testing.T) {
 	// A run that has its receipt takes nothing more, a webhook neither.
 	alice.post(t, strings.TrimPrefix(path, "/conversations/"), `{"kind":"run.started","status":"started","summary":"x","run_id":"r9"}`)
 	alice.call(t, "POST", path+"/runs/r9/cancel", "").want(t, 202, "")
-	alice.post(t, strings.TrimPrefix(path, "/conversations/"), `{"kind":"run.finished","status":"cancelled","summary":"x","run_id":"r9"}`)
+	agent.call(t, "POST", path+"/events", `{"kind":"run.finished","status":"cancelled","summary":"x","run_id":"r9"}`, newKey()).want(t, 201, "")
 	if a := agent.deliver(t, webhook(nil, map[string]any{"turn_id": "r9", "tool_call_id": "late"})); a.StatusCode != 409 || a.code(t) != "run_ended" {
 		t.Errorf("of a run that has ended: %d %s", a.StatusCode, a.body)
 	}

@@ -48,6 +48,7 @@ func (s *Service) listPending(tx *store.Tx, call *api.Call, l api.List, keep fun
 	}
 	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(b, a) })
 	items = []*Approval{}
+	size := 0
 	for _, id := range ids {
 		if l.After != "" && id >= l.After {
 			continue
@@ -59,7 +60,7 @@ func (s *Service) listPending(tx *store.Tx, call *api.Call, l api.List, keep fun
 		if a == nil || !call.Sees(a.Owner) || !keep(a) {
 			continue
 		}
-		if len(items) == l.Limit {
+		if size += len(tx.Get(ApprovalSchema, id)); len(items) == l.Limit || len(items) > 0 && size > record.PageBytes {
 			cursor := l.Next(items[len(items)-1].ID)
 			return items, &cursor, nil
 		}

@@ -76,6 +76,7 @@ func (s *Service) listReceipts(w http.ResponseWriter, r *http.Request, call *api
 	page := record.Page[*Receipt]{Items: []*Receipt{}}
 	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
 		var failed error
+		size := 0
 		err := tx.ScanBack(ReceiptSchema, "", l.After, func(_ string, value []byte) bool {
 			receipt := new(Receipt)
 			if failed = json.Unmarshal(value, receipt); failed != nil {
@@ -84,7 +85,7 @@ func (s *Service) listReceipts(w http.ResponseWriter, r *http.Request, call *api
 			if !call.Sees(receipt.Owner) || !passes(l.Filters, "conversation_id", receipt.ConversationID) || !passes(l.Filters, "run_id", receipt.RunID) {
 				return true
 			}
-			if len(page.Items) == l.Limit {
+			if size += len(value); len(page.Items) == l.Limit || len(page.Items) > 0 && size > record.PageBytes {
 				cursor := l.Next(page.Items[len(page.Items)-1].ID)
 				page.Next = &cursor
 				return false

@@ -197,12 +197,16 @@ func (c *Collection[T]) put(tx *store.Tx, r *T) error {
 // maxListed is how many records a list reads for one page.
 const maxListed = 5000
 
+// PageBytes is how large the records of one page of a list are together, unless
+// there is just one: many that are large must not make an answer that is huge.
+const PageBytes = 1 << 20
+
 // List gives the caller's records that keep says yes to, newest first. Where
-// maxListed records were read before the page was full, it is short, even
-// empty, and next goes on behind them.
+// maxListed records were read, or PageBytes found, before the page was full, it
+// is short, even empty, and next goes on behind them.
 func (c *Collection[T]) List(tx *store.Tx, call *api.Call, l api.List, keep func(*T) bool) (items []*T, next *string, err error) {
 	items = []*T{}
-	seen, last := 0, ""
+	seen, size, last := 0, 0, ""
 	more := func() bool {
 		cursor := l.Next(last)
 		next = &cursor
@@ -218,11 +222,11 @@ func (c *Collection[T]) List(tx *store.Tx, call *api.Call, l api.List, keep func
 			return false
 		}
 		kept := call.Sees(c.spec.Meta(r).Owner) && keep(r)
-		if kept && len(items) == l.Limit {
+		if kept && (len(items) == l.Limit || len(items) > 0 && size+len(value) > PageBytes) {
 			return more()
 		}
 		if kept {
-			items = append(items, r)
+			items, size = append(items, r), size+len(value)
 		}
 		seen, last = seen+1, id
 		return true

@@ -42,9 +42,7 @@ variables and from the command line, each winning over the one before.
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
+	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
 	var status exit
 	switch {
 	case err == nil || errors.Is(err, errHelped):
@@ -88,6 +86,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if !ok {
 		fmt.Fprint(stderr, usage)
 		return fmt.Errorf("there is no command %q", command)
+	}
+	if command != "validate" && command != "rules" { // they only read, and a signal ends them even while they wait for more
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
 	}
 	return c(ctx, args, stdout, stderr)
 }

@@ -227,7 +227,7 @@ func (q *question) releaseProblems(words []string) error {
 
 // readRecord reads a file that has to be of a schema.
 func readRecord(file, name string, into any) error {
-	text, err := readFile(file)
+	text, err := readDocument(file)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	contract "bstein.dev/hux"
@@ -21,17 +20,18 @@ const validateHelp = `Usage: hux validate [FILE …] [--as NAME] [--json]
 
 Holds records of the contract against their schemas and against the rules that
 no schema can say. A file has one record as JSON, or one record a line; - or no
-file at all is standard input. Each fault is one line:
+file at all is standard input. A record has 64 MiB at most; what is longer is not
+read. Each fault is one line:
 
   FILE:LINE: POINTER: RULE: MESSAGE
 
 POINTER leads to what is at fault (RFC 6901), and is - for the record as a
 whole. RULE is a keyword of JSON Schema or the name of a rule. No value is ever
-shown.
+shown. After 1,000 lines the rest is counted alone.
 
   --as      the schema that all of them are of, such as hux.event.create.v1;
             records say theirs in "schema", the bodies of requests do not
-  --json    one JSON document: {records, faulty, faults, ignored}
+  --json    one JSON document: {records, faulty, faults, ignored, more}
 
 It ends with status 0 when all is good, 1 when there are faults, and 2 when
 something could not be read.
@@ -63,6 +63,9 @@ func validate(_ context.Context, args []string, stdout, stderr io.Writer) error 
 		files = []string{"-"}
 	}
 	v := validation{schemas: schemas, rules: cards.Rules(), as: *as, Faults: []located{}, Ignored: []ignoredMembers{}}
+	if !*asJSON {
+		v.stdout = stdout
+	}
 	unread := false
 	for _, file := range files {
 		if err := v.file(file); err != nil {
@@ -75,7 +78,7 @@ func validate(_ context.Context, args []string, stdout, stderr io.Writer) error 
 			return err
 		}
 	} else {
-		v.print(stdout)
+		v.sum(stdout)
 	}
 	switch {
 	case unread:
@@ -86,16 +89,22 @@ func validate(_ context.Context, args []string, stdout, stderr io.Writer) error 
 	return nil
 }
 
+// maxShown is how many faults and ignored members are shown of one run.
+const maxShown = 1000
+
 // validation is what came of the files so far.
 type validation struct {
 	schemas *schema.Set
 	rules   map[string]schema.Rule
-	as      string // the schema of all records, or ""
+	as      string    // the schema of all records, or ""
+	stdout  io.Writer // where each fault is printed when it is found; nil to keep them
+	shown   int
 
 	Records int              `json:"records"`
 	Faulty  int              `json:"faulty"`
 	Faults  []located        `json:"faults"`
 	Ignored []ignoredMembers `json:"ignored"`
+	More    int              `json:"more"` // of both, beyond maxShown
 }
 
 // located is a finding and the file that it is in.
@@ -112,62 +121,70 @@ type ignoredMembers struct {
 }
 
 func (v *validation) file(name string) error {
-	text, err := readFile(name)
+	f, err := openFile(name)
 	if err != nil {
 		return err
 	}
+	defer f.Close()
 	if name == "-" {
 		name = "stdin"
 	}
-	line := 1
-	for _, record := range records(text) {
-		if len(bytes.TrimSpace(record)) > 0 || len(bytes.TrimSpace(text)) == 0 {
-			found, ignored, err := v.schemas.Inspect(v.as, bytes.TrimRight(record, " \t\r\n"), v.rules)
-			if err != nil {
-				return err
-			}
-			v.Records++
-			if len(found) > 0 {
-				v.Faulty++
-			}
-			for _, f := range found {
-				f.Line += line - 1
-				v.Faults = append(v.Faults, located{name, f})
-			}
-			if len(ignored) > 0 {
-				v.Ignored = append(v.Ignored, ignoredMembers{name, line, ignored})
-			}
+	d := newDocuments(f)
+	for {
+		text, line, err := d.next()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		line += bytes.Count(record, []byte("\n"))
+		if errors.Is(err, errTooLong) {
+			return fmt.Errorf("%s:%d: %w", inert(name), line, err)
+		}
+		if err != nil {
+			return err
+		}
+		if err := v.inspect(name, line, text); err != nil {
+			return err
+		}
+	}
+}
+
+// inspect takes the record that begins in that line of a file.
+func (v *validation) inspect(name string, line int, text []byte) error {
+	found, ignored, err := v.schemas.Inspect(v.as, bytes.TrimRight(text, " \t\r\n"), v.rules)
+	if err != nil {
+		return err
+	}
+	v.Records++
+	if len(found) > 0 {
+		v.Faulty++
+	}
+	if len(ignored) > 0 && v.show("%s:%d: not stored: %s\n", inert(name), line, strings.Join(ignored, ", ")) {
+		v.Ignored = append(v.Ignored, ignoredMembers{name, line, ignored})
+	}
+	for _, f := range found {
+		f.Line += line - 1
+		if v.show("%s:%d: %s: %s: %s\n", inert(name), f.Line, dash(f.Pointer), f.Code, f.Message) {
+			v.Faults = append(v.Faults, located{name, f})
+		}
 	}
 	return nil
 }
 
-func readFile(name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(os.Stdin)
+// show prints a line, and reports whether it is to be kept instead.
+func (v *validation) show(format string, args ...any) (keep bool) {
+	if v.shown == maxShown {
+		v.More++
+		return false
 	}
-	return os.ReadFile(name)
+	v.shown++
+	if v.stdout != nil {
+		fmt.Fprintf(v.stdout, format, args...)
+	}
+	return v.stdout == nil
 }
 
-// records takes a text apart that is one record, or one record a line. A text
-// that is not JSON as a whole is taken for the latter where its first line
-// looks like a whole record.
-func records(text []byte) [][]byte {
-	first, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
-	first = bytes.TrimSpace(first)
-	if json.Valid(text) || !bytes.HasPrefix(first, []byte("{")) || !bytes.HasSuffix(first, []byte("}")) {
-		return [][]byte{text}
-	}
-	return bytes.SplitAfter(text, []byte("\n"))
-}
-
-func (v *validation) print(w io.Writer) {
-	for _, i := range v.Ignored {
-		fmt.Fprintf(w, "%s:%d: not stored: %s\n", inert(i.File), i.Line, strings.Join(i.Names, ", "))
-	}
-	for _, f := range v.Faults {
-		fmt.Fprintf(w, "%s:%d: %s: %s: %s\n", inert(f.File), f.Line, dash(f.Pointer), f.Code, f.Message)
+func (v *validation) sum(w io.Writer) {
+	if v.More > 0 {
+		fmt.Fprintf(w, "… and %d more\n", v.More)
 	}
 	fmt.Fprintf(w, "%s, %d faulty\n", hux.Count(v.Records, "record"), v.Faulty)
 }

@@ -15,6 +15,7 @@ import (
 // arithmetic: 1e999999 is eight bytes long and takes big.Rat 20 ms.
 const (
 	MaxBody      = 64 << 10 // bytes (contracts 2.7)
+	MaxRecord    = 64 << 20 // bytes of a record that is no request's body
 	maxDepth     = 64
 	maxNumberLen = 40
 	maxExponent  = 308
@@ -27,7 +28,7 @@ type limits struct{ bytes, values int }
 // exported, or the lines in which two versions of a text differ.
 var (
 	ofBody   = limits{MaxBody, 4096}
-	ofRecord = limits{64 << 20, 1 << 20}
+	ofRecord = limits{MaxRecord, 1 << 20}
 )
 
 // Parse reads body as one JSON text in the strict sense of I-JSON (RFC 7493):

@@ -62,6 +62,8 @@ func TestValidate(t *testing.T) {
 		"laid out over lines":      {"", []string{pretty}, 1, []string{pretty + ":5: /seq: type: must be integer", "1 record, 1 faulty"}},
 		"one bad line":             {line + bad + line, nil, 1, []string{"stdin:2: /seq: minimum: ", "3 records, 1 faulty"}},
 		"one line that is no JSON": {line + "{\"seq\": SENTINEL}\n" + line, nil, 1, []string{"stdin:2: -: invalid_json: ", "3 records, 1 faulty"}},
+		"its first line ends so":   {"{\"schema\": {}\n}\n", nil, 1, []string{"stdin:1: /schema: unknown_schema", "1 record, 1 faulty"}},
+		"blank lines around":       {"\n \n" + bad + "\n\n" + line, nil, 1, []string{"stdin:3: /seq: minimum: ", "2 records, 1 faulty"}},
 		"two files":                {"", []string{good, pretty}, 1, []string{pretty + ":5: /seq: ", "2 records, 1 faulty"}},
 		"one that is not there":    {"", []string{good, filepath.Join(dir, "none.json")}, 2, []string{"1 record, 0 faulty"}},
 		"nothing":                  {"", nil, 1, []string{"stdin:1: -: invalid_json"}},

@@ -20,8 +20,9 @@ import (
 )
 
 type rig struct {
-	routes map[string]api.Route
-	call   api.Call
+	service *conversation.Service
+	routes  map[string]api.Route
+	call    api.Call
 }
 
 func newRig(t *testing.T, flags ...string) *rig {
@@ -38,7 +39,7 @@ func newRig(t *testing.T, flags ...string) *rig {
 	t.Cleanup(func() { _ = pool.Close() })
 	key := []byte(strings.Repeat("k", 32))
 	s := conversation.New(event.NewLog(10), api.NewDoor(schemas), record.NewKeys(key), api.NewCursors(key), hux.ResolveFlags(registry, flags))
-	r := &rig{routes: map[string]api.Route{}, call: api.Call{
+	r := &rig{service: s, routes: map[string]api.Route{}, call: api.Call{
 		Actor: hux.Actor{Kind: hux.KindHuman, ID: "usr_a"}, User: "usr_a", Surface: hux.SurfaceChat, DB: pool.Lease("ten_0123456789abcdef0123456789abcdef"),
 	}}
 	for _, rt := range s.Routes() {

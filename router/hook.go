@@ -153,7 +153,8 @@ func ask(ctx context.Context, api *client.Client, call *autonomy.HermesEvent) ve
 	if args == nil {
 		args = map[string]any{}
 	}
-	hash, err := autonomy.EvidenceHash(*call.ToolName, args, "")
+	target := autonomy.Target(*call.ToolName, args)
+	hash, err := autonomy.EvidenceHash(*call.ToolName, args, target)
 	if err != nil {
 		return failed("its arguments hold a number that has no one form")
 	}
@@ -169,10 +170,14 @@ func ask(ctx context.Context, api *client.Client, call *autonomy.HermesEvent) ve
 	lives := max(time.Until(deadline)-margin, autonomy.MinApproval).Milliseconds()
 	asking, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	d, err := api.Decide(asking, client.DecisionCreate{
+	question := client.DecisionCreate{
 		Session: &client.SessionRef{System: "hermes_session", ID: *call.SessionID}, TurnID: &turn,
 		Tool: *call.ToolName, Args: args, ToolCallID: callID, ExpiresInMS: &lives,
-	}, client.Key(hux.ForeignID(strings.Join([]string{*call.SessionID, turn, callID, hash}, "\n"))))
+	}
+	if target != "" {
+		question.Target = &target
+	}
+	d, err := api.Decide(asking, question, client.Key(hux.ForeignID(strings.Join([]string{*call.SessionID, turn, callID, hash}, "\n"))))
 	switch {
 	case err != nil:
 		return refusedVerdict(ctx, err)

@@ -54,7 +54,7 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 			callID = e.ID
 		}
 	}
-	q, err := newQuestion(in.Request.Tool, in.Request.Args, in.Request.Target, callID, in.Request.Summary)
+	q, err := newQuestion(in.Request.Tool, in.Request.Args, in.Request.Target, callID)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,11 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 			if err := json.Unmarshal(value, &said); err != nil {
 				return err
 			}
-			if said.ApprovalID != nil {
+			stands, err := s.stands(tx, call, &q, said)
+			if err != nil {
+				return err
+			}
+			if stands && said.ApprovalID != nil {
 				status = http.StatusOK
 				a, err = s.approvals.Load(tx, call, *said.ApprovalID)
 				return err
@@ -89,7 +93,13 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 		if a, err = s.ask(tx, call, &q, &c); err != nil {
 			return err
 		}
-		value, err := json.Marshal(askedCall{Ruling: Ruling{Ask, ByMatrix}, ApprovalID: &a.ID, At: hux.Now()})
+		v, _, err := s.verdict(tx, call, &q, time.Now())
+		if err != nil {
+			return err
+		}
+		said := v.asked()
+		said.ApprovalID = &a.ID
+		value, err := json.Marshal(said)
 		if err != nil {
 			return err
 		}
@@ -112,18 +122,17 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 func (s *Service) ask(tx *store.Tx, call *api.Call, q *question, c *changes) (*Approval, error) {
 	attended := s.Log.Present(string(q.conversation.Owner))
 	shown := Show(q.tool, q.args)
-	summary := shown.Summary
-	if q.summary != "" {
-		masked, _ := redact.MaskText(q.summary)
-		summary = oneLine(masked)
+	choices := Choices(q.capabilities, true)
+	if shown.Hidden > 0 { // nobody can judge once for all what they have not seen
+		choices = []Choice{Once, DenyChoice}
 	}
 	a, err := s.approvals.Create(tx, call, q.conversation.Owner, func(m hux.Meta) *Approval {
 		a := &Approval{
 			Meta: m, ConversationID: q.conversation.ID, RunID: q.runID, SurfaceHint: q.surface, Status: ApprovalStates.Start,
 			ExpiresAt: hux.Time{Time: m.CreatedAt.Add(ApprovalLifetime(q.lives, attended))},
 			Request: Request{
-				Capability: gravest(q.capabilities), Capabilities: q.capabilities, Tool: q.tool, Summary: summary, ArgsRedacted: shown.Args,
-				Evidence: q.evidence(), Choices: Choices(q.capabilities, true), GrantMatch: MatchOf(q.tool, q.args, q.target, q.hash),
+				Capability: gravest(q.capabilities), Capabilities: q.capabilities, Tool: q.tool, Summary: shown.request(), ArgsRedacted: shown.Args,
+				Evidence: q.evidence(), Choices: choices, GrantMatch: MatchOf(q.tool, q.args, q.hash),
 			},
 		}
 		if q.target != "" {

@@ -79,10 +79,12 @@ type Call struct {
 	Tool           string
 	Capabilities   []Capability // as Capabilities finds them; none count as those of an unknown tool
 	Hash           string       // as EvidenceHash makes it
-	Target         string       // "" for none
+	Target         string       // as Target finds it; "" for none
+	Claimed        string       // what the agent says it is, which counts against it alone; "" for nothing
 	ConversationID string
 	SessionID      string
 	Private        bool // the conversation is private now
+	aims           aims // see Aimed
 }
 
 // Verdict is what applies to a call.

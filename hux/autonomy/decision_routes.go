@@ -11,57 +11,28 @@ import (
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/record"
-	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/store"
 )
 
 const callsBucket = "calls" // hash of run, and of call and evidence → askedCall
 
 // askedCall is what was said about a tool call of a run. To ask again gives the
-// same and spends nothing.
+// same and spends nothing, while it stands.
 type askedCall struct {
 	Ruling       Ruling             `json:"decision"`
 	Capabilities []CapabilityRuling `json:"capabilities"`
 	GrantID      *string            `json:"grant_id"`
 	ApprovalID   *string            `json:"approval_id"`
+	Spends       []string           `json:"spends"`
 	At           hux.Time           `json:"at"`
-}
-
-// question is a tool call that an agent asks about, read and held against the
-// tenant's records.
-type question struct {
-	tool, target, callID, summary string
-	args                          map[string]any
-	hash                          string
-	capabilities                  []Capability
-	surface                       *hux.Surface
-	lives                         time.Duration
-
-	conversation *conversation.Conversation
-	runID        string
-	heard        time.Time // when the turn that names the run was heard of first; zero where it was named itself
-}
-
-func newQuestion(tool string, args map[string]any, target *string, callID, summary string) (q question, err error) {
-	q = question{tool: tool, args: args, callID: callID, summary: summary, capabilities: Capabilities(tool, args)}
-	if target != nil {
-		q.target = *target
-	}
-	if q.hash, err = EvidenceHash(tool, args, q.target); err != nil {
-		return q, hux.Errorf(hux.SchemaInvalid, "The arguments hold a number that has no one form.").Because(err)
-	}
-	for _, id := range []string{tool, callID} {
-		if masked, _ := redact.MaskText(id); masked != id {
-			return q, hux.Errorf(hux.SchemaInvalid, "A tool's name or a call's id looks like a secret.")
-		}
-	}
-	return q, nil
 }
 
 // place finds the conversation and the run of a question, and refuses a run
 // that is another conversation's, or over.
 func (s *Service) place(tx *store.Tx, call *api.Call, in Run, q *question) (err error) {
 	switch {
+	case secretive(in.RunID), secretive(in.TurnID), in.Session != nil && secretive(in.Session.ID):
+		return hux.Errorf(hux.SchemaInvalid, "The id of a run, a turn or a session looks like a secret.")
 	case in.ConversationID != "":
 		q.conversation, err = s.Conversations.Peek(tx, call, in.ConversationID)
 	case in.Session != nil:
@@ -110,7 +81,7 @@ func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call)
 	if _, err := s.Keys.Of(r, call, text); err != nil { // must be there; the call itself is the key
 		return err
 	}
-	q, err := newQuestion(in.Tool, in.Args, in.Target, in.ToolCallID, in.Summary)
+	q, err := newQuestion(in.Tool, in.Args, in.Target, in.ToolCallID)
 	if err != nil {
 		return err
 	}
@@ -132,9 +103,16 @@ func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call)
 			return err
 		}
 		if value := tx.Get(callsBucket, s.callKey(&q)); value != nil {
-			said, replayed = askedCall{}, true
-			return json.Unmarshal(value, &said)
+			said = askedCall{}
+			if err := json.Unmarshal(value, &said); err != nil {
+				return err
+			}
+			var err error
+			if replayed, err = s.stands(tx, call, &q, said); err != nil || replayed {
+				return err
+			}
 		}
+		var err error
 		said, err = s.judge(tx, call, &q, &c)
 		return err
 	})
@@ -151,27 +129,15 @@ func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call)
 	})
 }
 
-// judge decides about a call that nobody has asked about before, and brings
+// judge decides about a call that nothing stands about, and brings
 // about what follows: what is spent, or an approval, or a refusal that is told.
 func (s *Service) judge(tx *store.Tx, call *api.Call, q *question, c *changes) (said askedCall, err error) {
 	now := time.Now()
-	p, err := s.applying(tx, q.conversation, q.runID, now)
+	v, p, err := s.verdict(tx, call, q, now)
 	if err != nil {
 		return said, err
 	}
-	grants, err := s.grantsFor(tx, q.conversation.Owner, q)
-	if err != nil {
-		return said, err
-	}
-	session := ""
-	if call.Session != nil {
-		session = *call.Session
-	}
-	v := Judge(Call{
-		Tool: q.tool, Capabilities: q.capabilities, Hash: q.hash, Target: q.target,
-		ConversationID: q.conversation.ID, SessionID: session, Private: q.conversation.Ephemeral,
-	}, p, grants, now)
-	said = askedCall{Ruling: v.Ruling, Capabilities: v.Each, At: hux.Now()}
+	said = askedCall{Ruling: v.Ruling, Capabilities: v.Each, Spends: v.Spends, At: hux.Now()}
 	switch v.Effect {
 	case Allow:
 		if len(v.Spends) > 0 {

@@ -12,6 +12,7 @@ import (
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -23,8 +24,13 @@ type Foreign struct {
 	ID      string           // the approval there, with the shape of the gateway's ids
 	RunID   string           // the run that waits, likewise; "" for the one that is under way
 	Tool    string
-	Args    map[string]any
+	Args    map[string]any // as schema.Parse gives them
+	Command string         // what runs in a shell besides, and is in Args; "" for nothing
+	Unfit   string         // why nobody can be asked about it, so that it is denied; "" where somebody can
 }
+
+// maxForeign is how many are kept at a time, of one tenant.
+const maxForeign = 100
 
 // Standing is how a Foreign stands.
 type Standing struct {
@@ -67,8 +73,10 @@ func (s *Service) Stand(ctx context.Context, db *store.Lease, f Foreign) (st Sta
 // Take decides about a Foreign as POST /decisions does about a call, in the
 // conversation of its session, and gives how it stands; taken again it changes
 // nothing. Where the session has no conversation, it becomes one of member's; a
-// human_required error says that nobody knows whose it is (member is ""). What
-// a run asks that is over or to stop is denied.
+// human_required error says that nobody knows whose it is (member is ""), and a
+// rate_limited one that too many are kept. What a run asks that is over or to
+// stop is denied, and what is unfit, or would not be read from an agent either,
+// is denied and told in the timeline.
 func (s *Service) Take(ctx context.Context, db *store.Lease, member hux.User, f Foreign) (Standing, error) {
 	err := s.take(ctx, db, member, f)
 	var e *hux.Error
@@ -76,7 +84,7 @@ func (s *Service) Take(ctx context.Context, db *store.Lease, member hux.User, f 
 	case err == nil:
 		st, _, err := s.Stand(ctx, db, f)
 		return st, err
-	case errors.As(err, &e) && slices.Contains([]hux.Code{hux.RunEnded, hux.ConversationForgotten, hux.UnknownReference, hux.SchemaInvalid}, e.Code):
+	case errors.As(err, &e) && slices.Contains([]hux.Code{hux.RunEnded, hux.ConversationForgotten, hux.UnknownReference}, e.Code):
 		return Standing{Choice: DenyChoice}, nil
 	}
 	return Standing{}, err
@@ -128,7 +136,7 @@ func (s *Service) take(ctx context.Context, db *store.Lease, member hux.User, f 
 	if masked, _ := redact.MaskText(id); masked != id {
 		id = s.Keys.Hash("foreign_id", id)
 	}
-	q, err := newQuestion(f.Tool, f.Args, targetOf(f), id, "")
+	q, unfit, err := s.question(f, id)
 	if err != nil {
 		return err
 	}
@@ -145,6 +153,9 @@ func (s *Service) take(ctx context.Context, db *store.Lease, member hux.User, f 
 		key := s.foreignKey(f.Session, f.ID)
 		if kept, err := readForeign(tx, key); err != nil || kept != nil {
 			return err
+		}
+		if len(tx.List(foreignBucket, "")) >= maxForeign {
+			return hux.Errorf(hux.RateLimited, "%d calls of this tenant wait elsewhere already.", maxForeign)
 		}
 		if q.conversation, err = s.Conversations.OfSession(tx, call, f.Session); err != nil {
 			return err
@@ -165,16 +176,84 @@ func (s *Service) take(ctx context.Context, db *store.Lease, member hux.User, f 
 			return err
 		}
 		call.Run = &q.runID
-		said, err := s.judge(tx, call, &q, &c)
+		said := askedCall{Ruling: Ruling{Effect: Deny}}
+		if unfit != "" {
+			err = c.tellUnfit(tx, call, &q, unfit)
+		} else {
+			said, err = s.judge(tx, call, &q, &c)
+		}
+		if err == nil && f.Command != "" && said.ApprovalID != nil {
+			err = s.grantExactly(tx, &q, *said.ApprovalID)
+		}
 		if err != nil {
 			return err
 		}
 		return writeForeign(tx, key, &foreign{
-			Session: f.Session, ID: f.ID, Effect: said.Ruling.Effect, ApprovalID: said.ApprovalID, Conv: q.conversation.ID, RunID: q.runID, Tool: f.Tool,
+			Session: f.Session, ID: id, Effect: said.Ruling.Effect, ApprovalID: said.ApprovalID, Conv: q.conversation.ID, RunID: q.runID, Tool: q.tool,
 		})
 	})
 	s.wake(db.Tenant(), c)
 	return err
+}
+
+// question reads a Foreign within the limits of an agent's own question, and
+// says why it is unfit where it is.
+func (s *Service) question(f Foreign, id string) (q question, unfit string, err error) {
+	if unfit = f.Unfit; unfit == "" {
+		text, err := json.Marshal(f.Args)
+		if err != nil {
+			return q, "", err
+		}
+		switch {
+		case len(text) > schema.MaxBody:
+			unfit = "it is too large"
+		case s.Door.Check("hux.decision.create.v1", map[string]any{
+			"session": map[string]any{"system": f.Session.System, "id": f.Session.ID}, "turn_id": "none",
+			"tool": f.Tool, "args": f.Args, "tool_call_id": id,
+		}) != nil:
+			unfit = "it can't be read"
+		}
+	}
+	if unfit == "" {
+		if q, err = newQuestion(f.Tool, f.Args, targetOf(f), id); err != nil {
+			unfit = "it can't be read" // as from an agent
+		}
+	}
+	if unfit != "" {
+		return question{tool: "unknown", callID: id}, unfit, nil
+	}
+	if f.Command != "" {
+		q.capabilities = union(q.capabilities, Capabilities("terminal", map[string]any{"command": f.Command}))
+	}
+	return q, "", nil
+}
+
+// grantExactly has a person grant just the call: a grant for what its tool is
+// aimed at would let every command through that runs besides.
+func (s *Service) grantExactly(tx *store.Tx, q *question, approvalID string) error {
+	a, err := s.approvals.Read(tx, approvalID)
+	if err != nil {
+		return err
+	}
+	a.Request.GrantMatch = Match{Tool: q.tool, ArgsHash: q.hash}
+	return s.approvals.Keep(tx, a)
+}
+
+// union joins capabilities, in the order of AllCapabilities.
+func union(a, b []Capability) []Capability {
+	all := slices.Concat(a, b)
+	slices.SortFunc(all, func(a, b Capability) int { return gravity(a) - gravity(b) })
+	return slices.Compact(all)
+}
+
+// tellUnfit tells that a call was denied without anybody being asked.
+func (c *changes) tellUnfit(tx *store.Tx, call *api.Call, q *question, why string) error {
+	failed := "failed"
+	return c.tell(tx, call, event.Event{
+		ConversationID: q.conversation.ID, RunID: q.runID, Kind: "approval.resolved", Status: &failed,
+		Summary: oneLine("Not allowed, since nobody can be asked: " + why),
+		Data:    facts{"tool": q.tool, "tool_call_id": q.callID, "effect": Deny}.json(),
+	})
 }
 
 func targetOf(f Foreign) *string {

@@ -55,15 +55,22 @@ func (g Grant) Covers(c Capability) bool {
 }
 
 // Matches reports whether the grant is about a call: its tool, just its
-// arguments or its target, and where it is made. An allowance that names
-// neither arguments nor target matches nothing.
+// arguments or its target, and where it is made. An allowance is for what the
+// catalogue sees as the target, and one that names neither arguments nor target
+// matches nothing. A denial is also for one target of several, and for the one
+// that the agent says.
 func (g Grant) Matches(call Call) bool {
 	m, s := g.Match, g.Scope
 	if g.Effect == Allow && m.ArgsHash == "" && m.Target == "" {
 		return false
 	}
-	return m.Tool == call.Tool &&
-		(m.ArgsHash == "" || m.ArgsHash == call.Hash) && (m.Target == "" || m.Target == call.Target) &&
+	if m.Target != "" {
+		m.Target = cleanTarget(m.Tool, m.Target)
+		if aimed := g.Effect != Allow && call.denied(m.Target); !aimed && m.Target != call.Target {
+			return false
+		}
+	}
+	return m.Tool == call.Tool && (m.ArgsHash == "" || m.ArgsHash == call.Hash) &&
 		(s.ConversationID == "" || s.ConversationID == call.ConversationID) && (s.SessionID == "" || s.SessionID == call.SessionID)
 }
 

@@ -17,7 +17,14 @@ import (
 
 const liveBucket = "live_grants" // hash of owner and match, and grant id → nothing, while the grant is active
 
-func (s *Service) liveKey(g *Grant) string { return s.matchKey(g.Owner, g.Match) + g.ID }
+// liveKey is found by what the grant matches; a denial by its tool, so that all
+// of a tool's are held against each call.
+func (s *Service) liveKey(g *Grant) string {
+	if g.Effect != Allow {
+		return s.matchKey(g.Owner, Match{Tool: g.Match.Tool}) + g.ID
+	}
+	return s.matchKey(g.Owner, g.Match) + g.ID
+}
 
 // matchKey names what a grant is for, so that a call reads the grants that may
 // be about it and none of the owner's others.
@@ -182,6 +189,7 @@ func (s *Service) createGrant(w http.ResponseWriter, r *http.Request, call *api.
 		return err
 	}
 	defer release()
+	in.Match.Target = cleanTarget(in.Match.Tool, in.Match.Target)
 	g := Grant{
 		Capability: in.Capability, Capabilities: in.Capabilities, Effect: in.Effect, Duration: in.Duration, Match: in.Match, Scope: in.Scope,
 		Origin: Origin{Manual: true}, ExpiresAt: expires, State: GrantStates.Start,

@@ -91,7 +91,7 @@ func TestGranted(t *testing.T) {
 	needs := autonomy.Capabilities("terminal", args)
 	a := autonomy.Approval{ConversationID: "c1", Status: "pending", Request: autonomy.Request{
 		Capability: autonomy.Network, Capabilities: needs, Tool: "terminal", Choices: autonomy.Choices(needs, true),
-		GrantMatch: autonomy.MatchOf("terminal", args, "", shown),
+		GrantMatch: autonomy.MatchOf("terminal", args, shown),
 	}}
 	call := autonomy.Call{Tool: "terminal", Capabilities: needs, Hash: shown, ConversationID: "c1", SessionID: "s1"}
 	other := map[string]autonomy.Call{"the same": call}

@@ -2,6 +2,7 @@ package autonomy
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,4 +120,21 @@ func ResetBudgets(budgets []Budget, newRun bool, now time.Time) []Budget {
 
 func midnightAfter(now time.Time) time.Time {
 	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+}
+
+// loosens reports whether a policy allows anything that the one before it did
+// not: by its level, for longer, or with less of a budget. fresh says that its
+// budgets are counted anew.
+func (p Policy) loosens(before Policy, fresh bool, now time.Time) bool {
+	order := []Level{Safe, AskFirst, Autonomous}
+	level, levelBefore := p.LevelAt(now), before.LevelAt(now)
+	if slices.Index(order, level) > slices.Index(order, levelBefore) {
+		return true
+	}
+	if end := before.LevelExpiresAt; level == Autonomous && end != nil && (p.LevelExpiresAt == nil || p.LevelExpiresAt.After(end.Time)) {
+		return true
+	}
+	return slices.ContainsFunc(before.Budgets, func(b Budget) bool {
+		return fresh || !slices.ContainsFunc(p.Budgets, func(a Budget) bool { return a.Kind == b.Kind && a.Window == b.Window && a.Limit <= b.Limit })
+	})
 }

@@ -84,6 +84,27 @@ func (s *Service) applying(tx *store.Tx, c *conversation.Conversation, runID str
 	return DefaultPolicy(hux.Meta{Owner: c.Owner}, UserScope, c.Ephemeral, now), nil
 }
 
+// appliesTo is the policy that applies in a scope, its own or else the wider
+// one that does.
+func (s *Service) appliesTo(tx *store.Tx, owner hux.User, scope string, now time.Time) (Policy, error) {
+	kind, id, _ := strings.Cut(scope, ":")
+	if kind == "conversation" {
+		if c, err := s.Conversations.Read(tx, id); err != nil {
+			return Policy{}, err
+		} else if c != nil {
+			return s.applying(tx, c, "", now)
+		}
+	}
+	for _, scope := range []string{scope, UserScope} {
+		if p, err := s.policy(tx, owner, scope); err != nil {
+			return Policy{}, err
+		} else if p != nil {
+			return *p, nil
+		}
+	}
+	return DefaultPolicy(hux.Meta{Owner: owner}, UserScope, false, now), nil
+}
+
 // window names which window of a budget is open.
 func (s *Service) window(b Budget, runID string, now time.Time) string {
 	if b.Window == PerDay {
@@ -227,12 +248,12 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 		if err != nil {
 			return nil, 0, nil, err
 		}
-		before, old := AskFirst, 0
+		old := 0
 		if p, err = s.policy(tx, owner, scope); err != nil {
 			return nil, 0, nil, err
 		}
 		if p != nil {
-			before, old = p.Level, p.Revision
+			old = p.Revision
 		}
 		switch {
 		case p == nil && !none:
@@ -242,7 +263,14 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 		case p != nil && none:
 			return nil, 0, nil, api.Stale(p.ID, p.Revision)
 		}
-		if in.Level != before {
+		now := time.Now()
+		before, err := s.appliesTo(tx, owner, scope, now)
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		var after Policy
+		set(&after)
+		if after.LevelAt(now) != before.LevelAt(now) || after.loosens(before, old == 0, now) {
 			if err := call.RecentSignIn(); err != nil {
 				return nil, 0, nil, err
 			}
@@ -263,7 +291,7 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 		} else if p, err = s.policies.Change(tx, call, p.ID, &precondition, func(p *Policy) error { set(p); return nil }); err != nil {
 			return nil, 0, nil, err
 		}
-		events, err = s.policyChanged(tx, call, p, before)
+		events, err = s.policyChanged(tx, call, p, before.LevelAt(now))
 		return p, status, events, err
 	})
 }

@@ -1,8 +1,12 @@
 package autonomy
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"bstein.dev/hux/hux/redact"
 )
@@ -13,6 +17,7 @@ type Shown struct {
 	Summary string
 	Args    map[string]any
 	Rules   []string
+	Hidden  int // the characters masked of what executes, which nobody can judge then
 }
 
 // telling are the arguments that tell most of a call, the best first.
@@ -26,26 +31,68 @@ func Show(tool string, args map[string]any) Shown {
 	if args == nil {
 		args = map[string]any{}
 	}
-	masked, rules := redact.Mask(args)
+	mask, executes := redact.Mask, slices.Contains(Capabilities(tool, nil), Execute)
+	if executes {
+		mask = redact.MaskCommands
+	}
+	masked, rules := mask(args)
 	shown, _ := masked.(map[string]any)
-	summary := tool
+	summary, hidden := tool, 0
+	if executes && len(rules) > 0 {
+		hidden = max(1, characters(args)-characters(shown))
+	}
 	for _, name := range telling {
 		if text, ok := shown[name].(string); ok && text != "" {
 			summary += ": " + text
 			break
 		}
 	}
-	return Shown{oneLine(summary), shown, rules}
+	return Shown{oneLine(summary), shown, rules, hidden}
+}
+
+// request is the summary, and how much of what would run is hidden.
+func (s Shown) request() string {
+	if s.Hidden == 0 {
+		return s.Summary
+	}
+	note := fmt.Sprintf(" (%d characters hidden)", s.Hidden)
+	return within(s.Summary, maxSummary-len(note)) + note
+}
+
+// characters counts those of all strings in v; a mark of what is masked has
+// none.
+func characters(v any) (n int) {
+	switch v := v.(type) {
+	case string:
+		return utf8.RuneCountInString(strings.ReplaceAll(v, redact.Masked, ""))
+	case json.Number:
+		return len(v)
+	case []any:
+		for _, item := range v {
+			n += characters(item)
+		}
+	case map[string]any:
+		for name, member := range v {
+			n += characters(name) + characters(member)
+		}
+	}
+	return n
 }
 
 // oneLine writes text without line breaks and whatever else moves what is
 // seen, and cuts it off with a mark.
-func oneLine(text string) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\ufffd"), func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
-	}), " ")
-	if runes := []rune(text); len(runes) > maxSummary {
-		return string(runes[:maxSummary-1]) + "…"
+func oneLine(text string) string { return within(text, maxSummary) }
+
+func within(text string, most int) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\ufffd"), func(r rune) bool { return r == ' ' || moves(r) }), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
 	}
 	return text
+}
+
+// moves reports whether a character other than a blank moves or hides what is
+// seen.
+func moves(r rune) bool {
+	return r != ' ' && unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }

@@ -3,8 +3,8 @@ package autonomy
 import (
 	_ "embed" // tools.json
 	"encoding/json"
-	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -58,48 +58,90 @@ func Capabilities(tool string, args map[string]any) []Capability {
 	return slices.Compact(found)
 }
 
-// nameWords are the words of a tool's name, such as mcp_cluster_rollout.
+// nameWords are the words of a tool's name, such as mcp_cluster_rollout or
+// redeployAll.
 func nameWords(name string) []string {
+	return append(lowerWords(name), lowerWords(capital.ReplaceAllString(name, "$1 $2"))...)
+}
+
+var capital = regexp.MustCompile("([a-z])([A-Z])")
+
+func lowerWords(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
 // deploys reports whether a command that deploys stands anywhere in v. A list
-// of strings is a command of its own, a word in each.
+// of strings is a command of its own, a word in each; a member that is a
+// program alone is one together with the members beside it.
 func deploys(v any) bool {
 	switch v := v.(type) {
 	case string:
 		return slices.ContainsFunc(commands(v), deployCommand)
 	case []any:
-		var words []string
-		for _, item := range v {
-			if text, ok := item.(string); ok {
-				words = append(words, strings.Fields(text)...)
-			}
-			if deploys(item) {
-				return true
-			}
-		}
-		return deployCommand(words)
+		return slices.ContainsFunc(v, deploys) || deployCommand(allWords(v))
 	case map[string]any:
-		for _, member := range v {
+		for name, member := range v {
 			if deploys(member) {
 				return true
+			}
+			words := allWords(member)
+			if len(words) != 1 || !deployProgram(words[0]) {
+				continue
+			}
+			for other, beside := range v {
+				if other != name && deployCommand(append(words[:1:1], allWords(beside)...)) {
+					return true
+				}
 			}
 		}
 	}
 	return false
 }
 
+// allWords are the words of a string, or of a list's strings.
+func allWords(v any) (words []string) {
+	switch v := v.(type) {
+	case string:
+		return strings.FieldsFunc(v, notInWord)
+	case []any:
+		for _, item := range v {
+			if text, ok := item.(string); ok {
+				words = append(words, strings.FieldsFunc(text, notInWord)...)
+			}
+		}
+	}
+	return words
+}
+
+var (
+	redirection = regexp.MustCompile(`[0-9]*(?:&>>?|>[>|&]?|<[<&>]*)[ \t]*[^\s;|&<>]*`)
+	quoted      = regexp.MustCompile(`'[^'\n]*'|"(?:[^"\\\n]|\\.)*"`)
+)
+
 // commands are the commands of a shell's text or of code, in words. Quotes and
 // brackets stand between words, so that a command within another or in a
-// program's list of arguments is seen too.
-func commands(text string) [][]string {
+// program's list of arguments is seen too. It is read in several ways, since a
+// quote may hold a command or be of a word, and a backslash may be in a path.
+func commands(text string) (all [][]string) {
 	text = strings.ReplaceAll(text, "\\\n", " ")
-	var out [][]string
-	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(";|&\n", r) }) {
-		out = append(out, strings.FieldsFunc(line, notInWord))
+	whole := quoted.ReplaceAllStringFunc(text, func(q string) string { return strings.Map(blankOperator, q) })
+	whole = redirection.ReplaceAllString(whole, " ")
+	bare := strings.NewReplacer(`\`, "", `"`, "", "'", "").Replace(text)
+	for _, reading := range []string{text, whole, bare} {
+		for line := range strings.FieldsFuncSeq(reading, isOperator) {
+			all = append(all, strings.FieldsFunc(line, notInWord))
+		}
 	}
-	return out
+	return all
+}
+
+func isOperator(r rune) bool { return strings.ContainsRune(";|&\n", r) }
+
+func blankOperator(r rune) rune {
+	if isOperator(r) || r == '<' || r == '>' {
+		return ' '
+	}
+	return r
 }
 
 func notInWord(r rune) bool {
@@ -110,17 +152,49 @@ func notInWord(r rune) bool {
 // and after it one that makes it deploy.
 func deployCommand(words []string) bool {
 	for i, word := range words {
-		deploying, ok := catalogue.DeployCommands[strings.ToLower(path.Base(word))]
+		deploying, ok := deployWords(word)
 		if ok && len(deploying) == 0 {
 			return true
 		}
 		for _, d := range deploying {
-			if slices.ContainsFunc(words[i+1:], func(w string) bool { return means(w, d) }) {
+			if meant(words[i+1:], strings.Fields(d)) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// meant reports whether all of d stand among words, in this order.
+func meant(words, d []string) bool {
+	for _, word := range words {
+		if len(d) > 0 && means(word, d[0]) {
+			d = d[1:]
+		}
+	}
+	return len(d) == 0
+}
+
+// deployWords are those of the catalogue for a program, however it is installed:
+// at a path, as kubectl.exe, helm3 or kubectl-1.29.
+func deployWords(program string) ([]string, bool) {
+	name := strings.ToLower(path.Base(program))
+	if words, ok := catalogue.DeployCommands[name]; ok {
+		return words, true
+	}
+	for _, ending := range []string{".exe", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	if words, ok := catalogue.DeployCommands[name]; ok {
+		return words, true
+	}
+	words, ok := catalogue.DeployCommands[strings.TrimRight(strings.TrimRight(name, "0123456789."), "-_")]
+	return words, ok
+}
+
+func deployProgram(word string) bool {
+	_, ok := deployWords(word)
+	return ok
 }
 
 // means reports whether a word of a command is d, or a name such as
@@ -129,35 +203,10 @@ func means(word, d string) bool {
 	return strings.EqualFold(word, d) || slices.Contains(catalogue.DeployNames, d) && slices.Contains(nameWords(word), d)
 }
 
-// Target is what the catalogue takes for the target of a call: a host, a path
-// or a recipient. It is "" where the tool has none, as a shell has none, or the
-// arguments name none or several.
-func Target(tool string, args map[string]any) string {
-	known := catalogue.Tools[tool]
-	switch {
-	case known.Target != "":
-		text, _ := args[known.Target].(string)
-		return text
-	case known.HostOf == "":
-		return ""
-	}
-	v := args[known.HostOf]
-	if list, ok := v.([]any); ok && len(list) == 1 {
-		v = list[0]
-	}
-	text, _ := v.(string)
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return ""
-	}
-	return strings.ToLower(u.Host)
-}
-
 // MatchOf is what a person can grant of a call for longer than once: its
-// target, where the agent names the one that the catalogue sees too, and else
-// just its arguments.
-func MatchOf(tool string, args map[string]any, target, hash string) Match {
-	if target != "" && target == Target(tool, args) {
+// target, where the catalogue sees one, and else just its arguments.
+func MatchOf(tool string, args map[string]any, hash string) Match {
+	if target := Target(tool, args); target != "" {
 		return Match{Tool: tool, Target: target}
 	}
 	return Match{Tool: tool, ArgsHash: hash}
@@ -167,4 +216,10 @@ func MatchOf(tool string, args map[string]any, target, hash string) Match {
 func Known(tool string) bool {
 	_, known := catalogue.Tools[tool]
 	return known
+}
+
+// hasTarget reports whether the catalogue says what a tool is aimed at.
+func hasTarget(tool string) bool {
+	known := catalogue.Tools[tool]
+	return known.Target != "" || known.HostOf != ""
 }

@@ -54,6 +54,26 @@ func TestCapabilities(t *testing.T) {
 		{"terminal", command("flux reconcile kustomization apps"), shell + " deploy"},
 		{"terminal", map[string]any{"args": []any{"kubectl", "delete", "pod", "x"}}, shell + " deploy"},
 		{"execute_code", map[string]any{"code": "import subprocess\nsubprocess.run(['kubectl', 'apply', '-f', 'x'])"}, shell + " deploy"},
+		{"terminal", command("kubectl 2>&1 apply -f x"), shell + " deploy"},
+		{"terminal", command("kubectl < x apply"), shell + " deploy"},
+		{"terminal", command("kubectl --server='https://a;b' apply"), shell + " deploy"},
+		{"terminal", command("kubectl -l 'a|b' delete pod"), shell + " deploy"},
+		{"terminal", command(`ku\bectl ap"pl"y -f x`), shell + " deploy"},
+		{"terminal", command(`C:\bin\kubectl.exe apply`), shell + " deploy"},
+		{"terminal", command("kubectl1.29 apply; true"), shell + " deploy"},
+		{"terminal", command("helm3 upgrade shop ."), shell + " deploy"},
+		{"terminal", command("kubectl exec -it p -- sh"), shell + " deploy"},
+		{"terminal", command("kubectl label ns x a=b"), shell + " deploy"},
+		{"terminal", command("docker compose -f x.yaml up -d"), shell + " deploy"},
+		{"terminal", command("docker compose logs"), shell},
+		{"terminal", command("gh workflow run build.yml"), shell + " deploy"},
+		{"terminal", command("gh workflow list"), shell},
+		{"terminal", map[string]any{"command": "kubectl", "args": []any{"apply", "-f", "x"}}, shell + " deploy"},
+		{"terminal", map[string]any{"command": "kubectl", "args": []any{"get", "pods"}}, shell},
+		{"terminal", map[string]any{"program": []any{"kubectl"}, "arguments": "apply -f x"}, shell + " deploy"},
+		{"deployService", nil, shell + " deploy"},
+		{"redeployAll", nil, shell + " deploy"},
+		{"mcp_host_deployProject", nil, shell + " deploy"},
 		{"mcp_run", map[string]any{"steps": []any{map[string]any{"cmd": "terraform apply"}}}, shell + " deploy"},
 		{"delegate_task", map[string]any{"goal": "run terraform apply"}, "execute deploy"},
 	} {
@@ -88,31 +108,6 @@ func TestCapabilitiesAreTotal(t *testing.T) {
 	}, nil)
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-func TestMatchOf(t *testing.T) {
-	for name, c := range map[string]struct {
-		tool   string
-		args   map[string]any
-		target string
-		want   autonomy.Match
-	}{
-		"a path":               {"write_file", map[string]any{"path": "a/b"}, "a/b", autonomy.Match{Tool: "write_file", Target: "a/b"}},
-		"another path":         {"write_file", map[string]any{"path": "a/b"}, "a", autonomy.Match{Tool: "write_file", ArgsHash: "h"}},
-		"no target named":      {"write_file", map[string]any{"path": "a/b"}, "", autonomy.Match{Tool: "write_file", ArgsHash: "h"}},
-		"a path like a host":   {"write_file", map[string]any{"path": "//etc/passwd"}, "etc", autonomy.Match{Tool: "write_file", ArgsHash: "h"}},
-		"a host":               {"web_extract", map[string]any{"urls": []any{"https://Example.org/x"}}, "example.org", autonomy.Match{Tool: "web_extract", Target: "example.org"}},
-		"several hosts":        {"web_extract", map[string]any{"urls": []any{"https://example.org/x", "https://evil.example"}}, "example.org", autonomy.Match{Tool: "web_extract", ArgsHash: "h"}},
-		"a host in disguise":   {"browser_navigate", map[string]any{"url": "https://example.org@evil.example/"}, "example.org", autonomy.Match{Tool: "browser_navigate", ArgsHash: "h"}},
-		"a file for a host":    {"browser_navigate", map[string]any{"url": "file://example.org/etc"}, "example.org", autonomy.Match{Tool: "browser_navigate", ArgsHash: "h"}},
-		"a shell":              {"terminal", map[string]any{"command": "ls", "target": "x"}, "x", autonomy.Match{Tool: "terminal", ArgsHash: "h"}},
-		"an unknown tool":      {"mcp_x", map[string]any{"path": "x", "": "x"}, "x", autonomy.Match{Tool: "mcp_x", ArgsHash: "h"}},
-		"a target of no words": {"write_file", map[string]any{"path": 7}, "7", autonomy.Match{Tool: "write_file", ArgsHash: "h"}},
-	} {
-		if got := autonomy.MatchOf(c.tool, c.args, c.target, "h"); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
 	}
 }
 
@@ -177,7 +172,7 @@ func TestExamplesAreOfOneCall(t *testing.T) {
 	if err != nil || answer.EvidenceHash != hash || decide.EvidenceHash != hash || *approval.Request.Evidence[0].Hash != hash {
 		t.Errorf("%s, %v", hash, err)
 	}
-	if match := autonomy.MatchOf(asked.Tool, asked.Args, *asked.Target, hash); approval.Request.GrantMatch != match {
+	if match := autonomy.MatchOf(asked.Tool, asked.Args, hash); approval.Request.GrantMatch != match {
 		t.Errorf("%+v", match)
 	}
 	if shown := autonomy.Show(asked.Tool, asked.Args); shown.Summary != approval.Request.Summary {

@@ -27,7 +27,7 @@ func (r rules) commandText(s string) string {
 		case masked != word:
 			out.WriteString(masked)
 		default:
-			out.WriteString(r.after(context(before, word), word))
+			out.WriteString(r.after(before, word))
 		}
 		before = [2]string{word, before[0]}
 	}
@@ -66,11 +66,33 @@ func (r rules) word(space, word string) string {
 	return r.text(word)
 }
 
-// after masks a word that what stands before it says is a secret.
-func (r rules) after(before, word string) string {
-	if before == "" {
-		return word
+// after masks a word that what stands before it says is a secret: an option, a
+// header's or a member's name, an assignment of a programming language. It is
+// never NAME=, behind which a shell's command begins.
+func (r rules) after(before [2]string, word string) string {
+	last, first := before[0], before[1]
+	switch {
+	case scheme(word):
+	case scheme(last):
+		if masked := r.behind(last, word); masked != word || !names(first) {
+			return masked
+		}
+		return r.behind(first, word)
+	case last == "=", last == ":", last == ":=", last == "=>":
+		return r.behind(first+" "+last, word)
+	case names(last):
+		return r.behind(last, word)
 	}
+	return word
+}
+
+// names reports whether a word is an option, or what stands before a colon.
+func names(word string) bool {
+	return (strings.HasPrefix(word, "-") || strings.HasSuffix(word, ":")) && !strings.Contains(word, "=")
+}
+
+// behind masks a word that is a secret behind that text.
+func (r rules) behind(before, word string) string {
 	trial := rules{found: map[string]bool{}}
 	masked, kept := strings.CutPrefix(trial.text(" "+before+" "+word), " "+before+" ")
 	if !kept || masked == word || strings.ContainsAny(strings.ReplaceAll(masked, Masked, ""), " \t") {
@@ -80,23 +102,6 @@ func (r rules) after(before, word string) string {
 		r.found[rule] = true
 	}
 	return masked
-}
-
-// context is what stands before a word and may make it a secret: an option, a
-// header's or a member's name, an assignment of a programming language. It is
-// never NAME=, behind which a shell's command begins.
-func context(before [2]string, word string) string {
-	last, first := before[0], before[1]
-	switch {
-	case scheme(word):
-		return ""
-	case scheme(last), last == "=", last == ":", last == ":=", last == "=>":
-		return strings.TrimSpace(first + " " + last)
-	case strings.HasPrefix(last, "-") && !strings.Contains(last, "="),
-		strings.HasSuffix(last, ":") && !strings.Contains(last, "="):
-		return last
-	}
-	return ""
 }
 
 // scheme reports whether word says how a credential that follows it is written.

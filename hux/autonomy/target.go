@@ -1,0 +1,154 @@
+package autonomy
+
+import (
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"bstein.dev/hux/hux/redact"
+)
+
+// maxTarget bounds a target that a grant can name, in characters.
+const maxTarget = 200
+
+// aims are what a call is aimed at, as the catalogue reads its arguments.
+type aims struct {
+	targets []string // in the form that grants are compared in, each once
+	unread  bool     // there are others, or some that nobody can tell for sure
+	hosts   bool     // the tool is aimed at hosts
+}
+
+// aimsOf reads them. Of a tool that the catalogue names no target of there are
+// none, such as of a shell.
+func aimsOf(tool string, args map[string]any) (a aims) {
+	if !hasTarget(tool) {
+		return a
+	}
+	known := catalogue.Tools[tool]
+	a.hosts = known.HostOf != ""
+	v, has := args[known.Target+known.HostOf]
+	list, many := v.([]any)
+	if !many && has {
+		list = []any{v}
+	}
+	for _, item := range list {
+		text, ok := item.(string)
+		if a.hosts && ok {
+			text, ok = hostOf(text)
+		} else if ok {
+			text, ok = cleanTarget(tool, text), !many
+		}
+		if !ok || text == "" {
+			a.unread = true
+		} else if !slices.Contains(a.targets, text) {
+			a.targets = append(a.targets, text)
+		}
+	}
+	return a
+}
+
+// Target is what the catalogue takes for the target of a call, in the form in
+// which grants name it: a host without the port that its scheme has anyway, a
+// clean path, or a recipient. It is "" where the tool has none, where the
+// arguments name none or several, or one that looks like a secret.
+func Target(tool string, args map[string]any) string {
+	a := aimsOf(tool, args)
+	if a.unread || len(a.targets) != 1 {
+		return ""
+	}
+	target := a.targets[0]
+	if utf8.RuneCountInString(target) > maxTarget || !utf8.ValidString(target) || strings.ContainsFunc(target, moves) || secretive(target) {
+		return ""
+	}
+	return target
+}
+
+// cleanTarget writes a target that somebody names as Target does.
+func cleanTarget(tool, target string) string {
+	known := catalogue.Tools[tool]
+	switch {
+	case target == "":
+	case known.HostOf != "":
+		if !strings.Contains(target, "://") {
+			target = "https://" + target
+		}
+		if host, ok := hostOf(target); ok {
+			return host
+		}
+	case known.Target == "path":
+		return path.Clean(target)
+	}
+	return strings.TrimSpace(target)
+}
+
+// hostOf is the host of a web address in lower case, with a port that is not
+// its scheme's. It reports false for what others may read differently.
+func hostOf(address string) (string, bool) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" {
+		return "", false
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String()
+		if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+	} else if !hostName(host) {
+		return "", false
+	}
+	if u.Port() == "" {
+		return host, true
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	switch {
+	case err != nil:
+		return "", false
+	case port == 443 && u.Scheme == "https", port == 80 && u.Scheme == "http":
+		return host, true
+	}
+	return host + ":" + strconv.FormatUint(port, 10), true
+}
+
+// hostName reports whether host is a name that can't be read as an address.
+func hostName(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return last != "" && (last[0] < '0' || last[0] > '9') &&
+		strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" && !strings.Contains(host, "..")
+}
+
+// denied reports whether a denial that names target is about a call: it is
+// aimed there, also besides other targets or at another port, somebody says so,
+// or it can't be told where it is aimed.
+func (c Call) denied(target string) bool {
+	if target == c.Target || target == cleanTarget(c.Tool, c.Claimed) || c.aims.unread {
+		return true
+	}
+	return slices.ContainsFunc(c.aims.targets, func(t string) bool {
+		return t == target || c.aims.hosts && portless(t) == portless(target)
+	})
+}
+
+// portless is a host without its port.
+func portless(host string) string {
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		return host[:i]
+	}
+	return host
+}
+
+// secretive reports whether text looks like a secret, at least in part.
+func secretive(text string) bool {
+	masked, _ := redact.MaskText(text)
+	return masked != text
+}
+
+// Aimed is the call with what its arguments are aimed at.
+func (c Call) Aimed(args map[string]any) Call {
+	c.Target, c.aims = Target(c.Tool, args), aimsOf(c.Tool, args)
+	return c
+}

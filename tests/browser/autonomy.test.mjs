@@ -129,6 +129,7 @@ test('a card shows exactly what would run, as text, and what each choice would g
   await agent.decided(deploy);
 
   // One card at a time over the composer, the others on demand.
+  await composer.waitForSelector('[data-decisions-title]:text-is("The agent waits for you")');
   const { approval_id: second } = await agent.ask(conversation, run, { args: { command: 'ls' } });
   await composer.waitForSelector('[data-decisions-title]:text("1 of 2")');
   await composer.click('[data-next]');

@@ -173,6 +173,7 @@ func (s *Service) byAgent(r *http.Request, credential string) (*Identity, contex
 	if live == nil || subtle.ConstantTimeCompare([]byte(secretHash(secret[1:])), []byte(live.hash)) != 1 {
 		return nil, r.Context(), errInvalidToken
 	}
+	s.useAgent(live)
 	return live.identity, live.life.join(r.Context()), nil
 }
 
@@ -196,8 +197,14 @@ func (s *Service) liveAgent(ctx context.Context, id hux.Agent) (*liveAgent, erro
 		}}
 		s.agents.byID[id] = live
 	}
-	live.used = s.now()
 	return live, nil
+}
+
+// useAgent notes that an agent has shown that it is one.
+func (s *Service) useAgent(live *liveAgent) {
+	s.agents.Lock()
+	defer s.agents.Unlock()
+	live.used = s.now()
 }
 
 // seenAgents writes down when agents were last used.

@@ -54,45 +54,67 @@ func (s *Service) webhookSecret(id hux.Agent, generation int) string {
 	return webhookPrefix + hex.EncodeToString(key)
 }
 
-// Signed says which agent has signed a request with this body. The id is what
-// the request says; an agent that there is not, one that is revoked and a
-// signature that is not good are one not_found, so that nobody learns who there
-// is. An agent that sends too much is rate_limited.
-func (s *Service) Signed(r *http.Request, id hux.Agent, body []byte) (*Identity, context.Context, error) {
-	var live *liveAgent
-	if id.Valid() {
-		var err error
-		if live, err = s.liveAgent(r.Context(), id); err != nil {
-			return nil, r.Context(), err
-		}
+// Signer is an agent that a webhook names, whose body has still to show that it
+// is that agent's.
+type Signer struct {
+	s    *Service
+	live *liveAgent
+	mac  []byte // what the request carries
+}
+
+// Signer finds the agent that a request says has signed it, before anything is
+// read of the request's body, which anybody may send. No signature that has the
+// form of one, an agent that there is not and one that is revoked are one
+// not_found.
+func (s *Service) Signer(r *http.Request, id hux.Agent) (*Signer, error) {
+	mac := signatureOf(r)
+	if mac == nil || !id.Valid() {
+		return nil, s.unsigned()
 	}
-	secret := s.webhookSecret(id, -1) // nobody's, so that it takes as long
-	if live != nil {
-		secret = live.webhook
+	live, err := s.liveAgent(r.Context(), id)
+	if err != nil {
+		return nil, err
 	}
-	mac := hmac.New(sha256.New, []byte(secret))
+	if live == nil {
+		return nil, s.unsigned()
+	}
+	return &Signer{s, live, mac}, nil
+}
+
+// unsigned is the one answer to a webhook that nobody has signed.
+func (s *Service) unsigned() error {
+	s.metrics.webhooks.WithLabelValues("refused").Inc()
+	return hux.Errorf(hux.NotFound, "There is nothing here.")
+}
+
+// Signed says who has signed a request with this body; a signature that is not
+// good is not_found, as an agent is that there is not. An agent that sends too
+// much is rate_limited.
+func (g *Signer) Signed(r *http.Request, body []byte) (*Identity, context.Context, error) {
+	s := g.s
+	mac := hmac.New(sha256.New, []byte(g.live.webhook))
 	mac.Write(body)
-	if good := hmac.Equal(signatureOf(r), mac.Sum(nil)); !good || live == nil {
-		s.metrics.webhooks.WithLabelValues("refused").Inc()
-		return nil, r.Context(), hux.Errorf(hux.NotFound, "There is nothing here.")
+	if !hmac.Equal(g.mac, mac.Sum(nil)) {
+		return nil, r.Context(), s.unsigned()
 	}
-	if wait, ok := s.webhookLimit.take(string(id)); !ok {
+	if wait, ok := s.webhookLimit.take(string(g.live.record.ID)); !ok {
 		s.metrics.webhooks.WithLabelValues("limited").Inc()
 		return nil, r.Context(), hux.Errorf(hux.RateLimited, "This agent sends more webhooks than are taken.").After(wait)
 	}
 	s.metrics.webhooks.WithLabelValues("ok").Inc()
-	return live.identity, live.life.join(r.Context()), nil
+	s.useAgent(g.live)
+	return g.live.identity, g.live.life.join(r.Context()), nil
 }
 
-// signatureOf is the MAC that a request carries, nil where it has none that can
-// be read, or several.
+// signatureOf is the MAC that a request carries, nil where it has none of the
+// right form, or several.
 func signatureOf(r *http.Request) []byte {
 	headers := r.Header[signatureHeader]
 	if len(headers) != 1 {
 		return nil
 	}
 	digits, ok := strings.CutPrefix(headers[0], "sha256=")
-	if !ok {
+	if !ok || len(digits) != hex.EncodedLen(sha256.Size) {
 		return nil
 	}
 	mac, err := hex.DecodeString(digits)

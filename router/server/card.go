@@ -1,10 +1,7 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"slices"
 
@@ -29,31 +26,6 @@ func (s *Server) cardRoutes(site identity.Site) []route {
 		routes = append(routes, r)
 	}
 	return routes
-}
-
-// signed lets a webhook through to its route if the agent that its path names
-// has signed its body. All else that it says of its sender counts for nothing:
-// headers are not signed.
-func (s *Server) signed(rt api.Route, next handler) handler {
-	return func(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, rt.BodyLimit()))
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			return hux.Errorf(hux.TooLarge, "A body may have %d bytes.", rt.BodyLimit())
-		}
-		if err != nil {
-			return hux.Errorf(hux.BadRequest, "The body could not be read.").Because(err)
-		}
-		id, ctx, err := s.identity.Signed(r, hux.Agent(mux.Vars(r)["agent_id"]), body)
-		if err != nil {
-			return err
-		}
-		r = r.Clone(ctx)
-		for _, name := range []string{"Hux-Surface", "Hux-Session", "Hux-Run"} {
-			r.Header.Del(name)
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		return next(w, r, id)
-	}
 }
 
 // card makes a card's route a handler of ours: its flag, who may call it, and

@@ -81,6 +81,7 @@ type Server struct {
 	own      map[identity.Site]http.Handler
 	draining atomic.Bool
 	patience patience
+	webhooks chan struct{}   // holds one for each whose body is read
 	closing  context.Context // ends when the router shuts down
 	shut     context.CancelFunc
 }
@@ -95,7 +96,7 @@ func New(c *config.Config, o Options) (*Server, error) {
 	s := &Server{
 		config: c, version: o.Version, warnings: o.Warnings,
 		build: api.ThisBuild(c.ImageDigest), flags: hux.ResolveFlags(registry, c.Flags),
-		registry: prometheus.NewRegistry(), features: []feature{}, patience: usualPatience,
+		registry: prometheus.NewRegistry(), features: []feature{}, patience: usualPatience, webhooks: make(chan struct{}, maxWebhooks),
 	}
 	for _, f := range registry {
 		if s.flags.Enabled(f.Name) {

@@ -40,6 +40,7 @@ type rig struct {
 	pool    *store.Pool
 	db      *store.DB
 	routes  map[string]api.Route
+	service *autonomy.Service
 	stopped func(ctx context.Context, runID string) error // Parts.Stop
 	end     func()
 	keys    atomic.Int64
@@ -87,7 +88,7 @@ func (r *rig) start() {
 			return r.stopped(ctx, runID)
 		},
 	})
-	r.routes = map[string]api.Route{}
+	r.service, r.routes = s, map[string]api.Route{}
 	for _, list := range [][]api.Route{conversations.Routes(), timeline.New(r.log, conversations, door, keys, s.Observe).Routes(), s.Routes()} {
 		for _, rt := range list {
 			r.routes[rt.Method+" "+rt.Path] = rt

@@ -1,30 +1,44 @@
 package mirror
 
 import (
+	"maps"
+
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/conversation"
+	"bstein.dev/hux/hux/redact"
 )
 
 // asked makes of an approval of the WebUI the call that it is about. The WebUI
 // knows of most calls only the command, which its agent runs in a shell, and
-// names them by the pattern that was found in it.
+// names them by the pattern that was found in it. Where it tells of arguments
+// too, both are what is asked about.
 func asked(session string, p *pending) autonomy.Foreign {
-	f := autonomy.Foreign{Session: refOf(session), ID: hux.ForeignID(p.ID), Tool: p.Tool}
-	args, _ := p.Args.(map[string]any)
+	f := autonomy.Foreign{Session: refOf(session), ID: idOf(p.ID), Tool: p.Tool, Args: map[string]any{}, Unfit: p.Unfit}
+	args, isObject := p.Args.(map[string]any)
+	list, isList := p.Args.([]any)
+	unnamed := p.Args != nil && !isObject && (!isList || len(list) > 0)
+	known := autonomy.Known(p.Tool)
+	if isObject {
+		f.Args = maps.Clone(args)
+	} else if unnamed {
+		f.Args["args"] = p.Args
+	}
+	said, there := f.Args["command"]
 	switch {
-	case autonomy.Known(p.Tool) && len(args) > 0:
-		f.Args = args
-	case p.Command != "":
-		f.Tool, f.Args = "terminal", map[string]any{"command": p.Command}
-	default:
-		f.Args = map[string]any{}
-		if len(args) > 0 {
-			f.Args = args
-		}
-		if p.Description != "" {
+	case p.Command == "":
+		if _, there := f.Args["description"]; !there && (!known || len(args) == 0) && p.Description != "" {
 			f.Args["description"] = p.Description
 		}
+	case !known || len(f.Args) == 0:
+		f.Tool = "terminal"
+		if f.Args = map[string]any{"command": p.Command}; len(args) > 0 || unnamed {
+			f.Args["args"] = p.Args
+		}
+	case !there:
+		f.Args["command"], f.Command = p.Command, p.Command
+	case said != p.Command:
+		f.Unfit = "it names two commands"
 	}
 	if !hux.ValidForeignID(f.Tool) {
 		f.Tool = "unknown"
@@ -32,4 +46,15 @@ func asked(session string, p *pending) autonomy.Foreign {
 	return f
 }
 
-func refOf(session string) conversation.Ref { return conversation.Ref{System: "webui", ID: session} }
+func refOf(session string) conversation.Ref {
+	return conversation.Ref{System: "webui", ID: idOf(session)}
+}
+
+// idOf is the name here of what the WebUI names: what has not the form of an
+// id, or looks like a secret, is known by its hash.
+func idOf(id string) string {
+	if masked, _ := redact.MaskText(id); masked != id {
+		return hux.Digest([]byte(id))
+	}
+	return hux.ForeignID(id)
+}

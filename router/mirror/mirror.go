@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/store"
@@ -91,7 +93,7 @@ func (m *Mirror) assign(ctx context.Context, running *sync.WaitGroup) {
 		own, stop := context.WithCancel(ctx)
 		w := &watcher{
 			slot: s, webUI: newWebUI(m.o.Way(s, s.Members[0])), autonomy: m.o.Autonomy, db: m.o.Lease(t),
-			ctx: own, stop: stop, changed: make(chan struct{}, 1), sessions: map[string]bool{},
+			ctx: own, stop: stop, changed: make(chan struct{}, 1), fresh: rate.NewLimiter(freshRate, freshBurst), sessions: map[string]bool{},
 		}
 		m.watchers[t] = w
 		running.Go(w.run)

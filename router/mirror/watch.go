@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/store"
@@ -22,16 +24,24 @@ type watcher struct {
 	stop     context.CancelFunc
 	changed  chan struct{} // holds one: the list of sessions has changed
 
+	fresh *rate.Limiter // approvals that are new
+
 	running  sync.WaitGroup
 	mu       sync.Mutex
 	sessions map[string]bool // that are seen to; true where one is to be looked at again
+	queue    []string        // those whose turn comes then
+	more     bool            // the queue was full: the list is to be read again
 }
 
 const (
 	maxSessions  = 64                     // seen to at a time, of one slot
+	maxQueue     = 1024                   // that wait for that
+	freshRate    = 5                      // approvals a second that are new, of one slot
+	freshBurst   = 20                     // of them at once
 	between      = 500 * time.Millisecond // two looks at the list of sessions
 	pendingEvery = 2 * time.Second        // a look whether an approval is still waited for
-	afterAnswer  = 50 * time.Millisecond  // until it is looked what a session waits for next
+	afterAnswer  = 50 * time.Millisecond  // until it is looked what a session waits for next; more where it is the same
+	atMost       = 30 * time.Second       // between two attempts
 )
 
 func (w *watcher) serves(s Slot) bool {
@@ -58,12 +68,7 @@ func (w *watcher) follow(retry *backoff) error {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- w.webUI.changes(ctx, func() {
-			select {
-			case w.changed <- struct{}{}:
-			default:
-			}
-		})
+		ended <- w.webUI.changes(ctx, w.moved)
 	}()
 	first := true
 	for {
@@ -72,21 +77,25 @@ func (w *watcher) follow(retry *backoff) error {
 			return err
 		case <-w.changed:
 		}
+		ids, err := w.webUI.waiting(ctx)
+		if err != nil {
+			return err
+		}
+		listed := map[string]bool{}
+		for _, id := range ids {
+			w.look(id)
+			listed[refOf(id).ID] = true
+		}
 		if first {
 			refs, err := w.autonomy.Sessions(ctx, w.db)
 			if err != nil {
 				return err
 			}
 			for _, ref := range refs {
-				w.look(ref.ID)
+				if !listed[ref.ID] {
+					w.look(ref.ID)
+				}
 			}
-		}
-		ids, err := w.webUI.waiting(ctx)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			w.look(id)
 		}
 		first = false
 		retry.reset()
@@ -96,98 +105,146 @@ func (w *watcher) follow(retry *backoff) error {
 	}
 }
 
-// look sees to a session, once more where that is done already.
+// look sees to a session, once more where that is done already, and later where
+// there are many.
 func (w *watcher) look(session string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, seen := w.sessions[session]
-	if !seen && len(w.sessions) >= maxSessions || w.ctx.Err() != nil {
-		return
-	}
-	w.sessions[session] = seen
-	if !seen {
-		w.running.Go(func() {
-			for again := true; again; again = w.again(session) {
-				w.see(session)
-			}
-		})
+	switch {
+	case w.ctx.Err() != nil:
+	case seen:
+		w.sessions[session] = true
+	case len(w.sessions) < maxSessions:
+		w.begin(session)
+	case slices.Contains(w.queue, session):
+	case len(w.queue) < maxQueue:
+		w.queue = append(w.queue, session)
+	default:
+		w.more = true
 	}
 }
 
+// begin sees to a session; mu is held.
+func (w *watcher) begin(session string) {
+	w.sessions[session] = false
+	w.running.Go(func() {
+		for again := true; again; again = w.again(session) {
+			w.see(session)
+		}
+	})
+}
+
 // again reports whether a session is to be looked at again; else it is seen to
-// no more.
+// no more, and another's turn comes.
 func (w *watcher) again(session string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	again := w.sessions[session] && w.ctx.Err() == nil
-	if w.sessions[session] = false; !again {
-		delete(w.sessions, session)
+	if w.sessions[session] && w.ctx.Err() == nil {
+		w.sessions[session] = false
+		return true
 	}
-	return again
+	delete(w.sessions, session)
+	if w.ctx.Err() != nil {
+		return false
+	}
+	if len(w.queue) > 0 {
+		w.begin(w.queue[0])
+		w.queue = w.queue[1:]
+	} else if w.more {
+		w.more = false
+		w.moved()
+	}
+	return false
+}
+
+// moved has the list of sessions read again.
+func (w *watcher) moved() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
 }
 
 // see decides about what a session waits for, one after the other, until it
 // waits for nothing.
 func (w *watcher) see(session string) {
-	retry := backoff{least: time.Second, most: 15 * time.Second}
+	failing := backoff{least: time.Second, most: atMost}
+	answered := backoff{least: afterAnswer, most: atMost}
+	last := ""
 	for {
-		more, moved, err := w.settle(session)
+		p, moved, err := w.settle(session)
+		if err == nil {
+			failing.reset()
+		}
 		switch {
 		case err != nil:
 			failed(w.ctx, "an approval of a WebUI", w.slot, err)
-			if !retry.wait(w.ctx) {
+			if !failing.wait(w.ctx) {
 				return
 			}
-		case !more:
+		case p == nil:
 			return
 		case moved != nil:
-			retry.reset()
 			if !pause(w.ctx, pendingEvery, moved) {
 				return
 			}
-		case !pause(w.ctx, afterAnswer, nil):
-			return
+		default:
+			if p.ID != last {
+				answered.reset()
+			}
+			last = p.ID
+			if !answered.wait(w.ctx) {
+				return
+			}
 		}
 	}
 }
 
 // settle looks at what a session waits for first and answers it, if there is an
-// answer; else moved is closed when there may be one.
-func (w *watcher) settle(session string) (more bool, moved <-chan struct{}, err error) {
-	p, err := w.webUI.pending(w.ctx, session)
+// answer; else moved is closed when there may be one. p is nil where it waits
+// for nothing.
+func (w *watcher) settle(session string) (p *pending, moved <-chan struct{}, err error) {
+	p, err = w.webUI.pending(w.ctx, session)
 	if err != nil {
-		return true, nil, err
+		return nil, nil, err
 	}
 	if p == nil || p.ID == "" { // without a name no answer could be for just this
-		return false, nil, w.autonomy.Withdraw(w.ctx, w.db, refOf(session), "")
+		return nil, nil, w.autonomy.Withdraw(w.ctx, w.db, refOf(session), "")
 	}
 	f := asked(session, p)
 	if err := w.autonomy.Withdraw(w.ctx, w.db, f.Session, f.ID); err != nil {
-		return true, nil, err
+		return p, nil, err
 	}
 	st, known, err := w.autonomy.Stand(w.ctx, w.db, f)
 	if err == nil && !known {
 		st, err = w.take(session, f)
 	}
 	if err != nil || st.Choice == "" {
-		return true, st.Moved, err
+		return p, st.Moved, err
 	}
 	err = w.webUI.respond(w.ctx, session, p, string(st.Choice))
 	if errors.Is(err, errStale) {
 		err = errors.Join(err, w.autonomy.TooLate(w.ctx, w.db, f))
 	}
-	return true, nil, err
+	return p, nil, err
 }
 
-// take asks about an approval that is new.
+// take asks about an approval that is new, when its turn comes.
 func (w *watcher) take(session string, f autonomy.Foreign) (autonomy.Standing, error) {
+	if err := w.fresh.Wait(w.ctx); err != nil {
+		return autonomy.Standing{}, err
+	}
 	stream, err := w.webUI.stream(w.ctx, session)
 	if err != nil {
 		return autonomy.Standing{}, err
 	}
-	f.RunID = hux.ForeignID(stream)
+	f.RunID = idOf(stream)
 	st, err := w.autonomy.Take(w.ctx, w.db, w.soleMember(), f)
 	if e := (*hux.Error)(nil); errors.As(err, &e) && e.Code == hux.HumanRequired {
+		if f.Unfit != "" {
+			return autonomy.Standing{Choice: autonomy.DenyChoice}, nil
+		}
 		return autonomy.Standing{Moved: never}, nil // whose page opens the session first says whose it is
 	}
 	return st, err

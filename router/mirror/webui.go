@@ -19,9 +19,12 @@ import (
 type webUI struct{ client http.Client }
 
 const (
-	patience  = 15 * time.Second // for one answer; a stop waits up to that long for the agent
-	maxAnswer = 16 << 20         // bytes of one
+	patience   = 15 * time.Second // for one answer; a stop waits up to that long for the agent
+	maxAnswer  = 128 << 10        // bytes of one
+	maxRefusal = 4 << 10          // bytes of one that is no success
 )
+
+var errTooLarge = errors.New("the WebUI's answer is too large")
 
 func newWebUI(transport http.RoundTripper) *webUI {
 	return &webUI{http.Client{
@@ -68,6 +71,22 @@ func (r *refused) Error() string { return fmt.Sprintf("the WebUI answers %d %s",
 
 // do sends a request and reads its JSON answer.
 func (u *webUI) do(ctx context.Context, method, path string, query url.Values, body, answer any) error {
+	return u.read(ctx, method, path, query, body, func(in io.Reader) error {
+		text, err := io.ReadAll(io.LimitReader(in, maxAnswer+1))
+		if err == nil && len(text) > maxAnswer {
+			err = errTooLarge
+		}
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(text, answer)
+	})
+}
+
+// read sends a request and has what succeeds read by answer, which takes no
+// more of it than it has use for: what a WebUI sends may be as large as it
+// likes.
+func (u *webUI) read(ctx context.Context, method, path string, query url.Values, body any, answer func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var content io.Reader
@@ -90,64 +109,17 @@ func (u *webUI) do(ctx context.Context, method, path string, query url.Values, b
 		return err
 	}
 	defer func() { _ = res.Body.Close() }()
-	limited := io.LimitReader(res.Body, maxAnswer)
 	if res.StatusCode != http.StatusOK {
 		var told struct {
 			Code string `json:"code"`
 		}
-		_ = json.NewDecoder(limited).Decode(&told) // it may be no JSON
+		_ = json.NewDecoder(io.LimitReader(res.Body, maxRefusal)).Decode(&told) // it may be no JSON
 		return &refused{res.StatusCode, told.Code}
 	}
-	return json.NewDecoder(limited).Decode(answer)
+	return answer(res.Body)
 }
 
 func ofSession(id string) url.Values { return url.Values{"session_id": {id}} }
-
-// waiting lists the sessions that wait for an approval.
-func (u *webUI) waiting(ctx context.Context) (ids []string, err error) {
-	var list struct {
-		Sessions []struct {
-			ID        string `json:"session_id"`
-			Attention *struct {
-				Kind string `json:"kind"`
-			} `json:"attention"`
-		} `json:"sessions"`
-	}
-	if err := u.do(ctx, http.MethodGet, "/api/sessions", nil, nil, &list); err != nil {
-		return nil, err
-	}
-	for _, s := range list.Sessions {
-		if s.Attention != nil && s.Attention.Kind == "approval" {
-			ids = append(ids, s.ID)
-		}
-	}
-	return ids, nil
-}
-
-// pending is an approval that the WebUI waits for.
-type pending struct {
-	ID          string `json:"approval_id"`
-	Tool        string `json:"tool"`
-	Command     string `json:"command"`
-	Description string `json:"description"`
-	Args        any    `json:"args"`
-	RunID       string `json:"run_id"` // of the agent's gateway, with Token
-	Token       string `json:"_gateway_mirror_token"`
-}
-
-// PendingPath is where a page of the WebUI asks for the approval that its session
-// waits for.
-const PendingPath = "/api/approval/pending"
-
-// pending is the first approval that a session waits for, or nil. Others stand
-// behind it.
-func (u *webUI) pending(ctx context.Context, session string) (*pending, error) {
-	var answer struct {
-		Pending *pending `json:"pending"`
-	}
-	err := u.do(ctx, http.MethodGet, PendingPath, ofSession(session), nil, &answer)
-	return answer.Pending, err
-}
 
 // stream is the turn that is under way in a session, "" for none.
 func (u *webUI) stream(ctx context.Context, session string) (string, error) {

@@ -1,0 +1,161 @@
+package mirror
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/schema"
+)
+
+// pending is an approval that the WebUI waits for.
+type pending struct {
+	ID          string
+	Tool        string
+	Command     string
+	Description string
+	Args        any    // as schema.Parse gives it
+	RunID       string // of the agent's gateway, with Token
+	Token       string
+	Unfit       string // why nobody can be asked about it; then only its names are known
+}
+
+// PendingPath is where a page of the WebUI asks for the approval that its session
+// waits for.
+const PendingPath = "/api/approval/pending"
+
+const tooLarge = "it is too large"
+
+// maxSkimmed is how much of an answer that is too large is looked through for
+// the names of what it asks.
+const maxSkimmed = 16 << 20
+
+// pending is the first approval that a session waits for, or nil. Others stand
+// behind it.
+func (u *webUI) pending(ctx context.Context, session string) (p *pending, err error) {
+	err = u.read(ctx, http.MethodGet, PendingPath, ofSession(session), nil, func(in io.Reader) error {
+		text, err := io.ReadAll(io.LimitReader(in, maxAnswer+1))
+		if err != nil {
+			return err
+		}
+		if len(text) <= maxAnswer {
+			if p, err = readPending(text); err == nil {
+				return nil
+			}
+			p = skim(bytes.NewReader(text))
+			p.Unfit = "it can't be read"
+			if e := (*hux.Error)(nil); errors.As(err, &e) && e.Code == hux.TooLarge {
+				p.Unfit = tooLarge
+			}
+			return nil
+		}
+		p = skim(io.MultiReader(bytes.NewReader(text), io.LimitReader(in, maxSkimmed)))
+		p.Unfit = tooLarge
+		return nil
+	})
+	return p, err
+}
+
+// readPending reads an answer as strictly as the body of an agent's question:
+// nothing in it may have two meanings, and numbers stay what they are.
+func readPending(text []byte) (*pending, error) {
+	var answer struct {
+		Pending map[string]json.RawMessage `json:"pending"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil || answer.Pending == nil {
+		return nil, err
+	}
+	p := &pending{}
+	var failed error
+	read := func(name string) any {
+		if answer.Pending[name] == nil {
+			return nil
+		}
+		v, err := schema.Parse(answer.Pending[name])
+		if err != nil {
+			failed = err
+		}
+		return v
+	}
+	for name, member := range map[string]*string{
+		"approval_id": &p.ID, "tool": &p.Tool, "command": &p.Command, "description": &p.Description,
+		"run_id": &p.RunID, "_gateway_mirror_token": &p.Token,
+	} {
+		v := read(name)
+		text, ok := v.(string)
+		if !ok && v != nil {
+			failed = errors.New(name + " is no text")
+		}
+		*member = text
+	}
+	p.Args = read("args")
+	return p, failed
+}
+
+// maxName is the longest of the names that skim keeps, in bytes.
+const maxName = 1 << 10
+
+// skim finds in an answer of any size what an answer to it must name, and holds
+// no more of it than one name. What it finds is for a refusal alone.
+func skim(in io.Reader) *pending {
+	p := &pending{}
+	members := map[string]*string{"approval_id": &p.ID, "run_id": &p.RunID, "_gateway_mirror_token": &p.Token}
+	r := bufio.NewReader(in)
+	depth, name := 0, ""
+	for {
+		c, err := r.ReadByte()
+		if err != nil {
+			return p
+		}
+		switch c {
+		case '{', '[':
+			depth++
+			name = ""
+		case '}', ']':
+			depth--
+		case ',':
+			name = ""
+		case '"':
+			text, ok := skimString(r)
+			switch {
+			case depth != 2 || !ok: // of {"pending": {…}}
+			case name == "":
+				name = text
+			case members[name] != nil:
+				*members[name] = text
+			}
+		}
+	}
+}
+
+// skimString reads a string up to its end; ok is false if it is longer than any
+// name, or none.
+func skimString(r *bufio.Reader) (text string, ok bool) {
+	quoted := []byte{'"'}
+	for {
+		c, err := r.ReadByte()
+		if err != nil {
+			return "", false
+		}
+		if len(quoted) <= maxName {
+			quoted = append(quoted, c)
+		}
+		switch c {
+		case '\\':
+			if c, err = r.ReadByte(); err != nil {
+				return "", false
+			}
+			quoted = append(quoted, c)
+			if len(quoted) > maxName {
+				quoted = quoted[:maxName+1]
+			}
+		case '"':
+			return text, len(quoted) <= maxName && json.Unmarshal(quoted, &text) == nil
+		}
+	}
+}

@@ -189,7 +189,9 @@ func (s *Service) createGrant(w http.ResponseWriter, r *http.Request, call *api.
 		return err
 	}
 	defer release()
-	in.Match.Target = cleanTarget(in.Match.Tool, in.Match.Target)
+	if in.Match.Target, err = grantTarget(in.Match); err != nil {
+		return err
+	}
 	g := Grant{
 		Capability: in.Capability, Capabilities: in.Capabilities, Effect: in.Effect, Duration: in.Duration, Match: in.Match, Scope: in.Scope,
 		Origin: Origin{Manual: true}, ExpiresAt: expires, State: GrantStates.Start,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/redact"
 )
 
@@ -73,16 +74,32 @@ func cleanTarget(tool, target string) string {
 	switch {
 	case target == "":
 	case known.HostOf != "":
-		if !strings.Contains(target, "://") {
-			target = "https://" + target
+		address := target
+		if !strings.Contains(address, "://") {
+			address = "https://" + address
 		}
-		if host, ok := hostOf(target); ok {
+		if host, ok := hostOf(address); ok {
 			return host
 		}
 	case known.Target == "path":
 		return path.Clean(target)
 	}
 	return strings.TrimSpace(target)
+}
+
+// grantTarget is the target that a person names in a grant, in the form in
+// which it is compared. What could never be a target of the tool is refused, so
+// that no denial holds in name alone.
+func grantTarget(m Match) (string, error) {
+	if m.Target == "" {
+		return "", nil
+	}
+	target := cleanTarget(m.Tool, m.Target)
+	host, ok := hostOf("https://" + target)
+	if target == "" || catalogue.Tools[m.Tool].HostOf != "" && (!ok || host != target) {
+		return "", hux.Errorf(hux.SchemaInvalid, "This is no target of the tool; a host is written in ASCII, as example.org.")
+	}
+	return target, nil
 }
 
 // hostOf is the host of a web address in lower case, with a port that is not

@@ -113,6 +113,9 @@ func TestATargetIsNotTheAgentsWord(t *testing.T) {
 			t.Errorf("%d %s %s", a.status, a.code, a.body)
 		}
 	}
+	if a := r.do(r.human, "POST /grants", `{"capability":"network","effect":"deny","duration":"always","match":{"tool":"web_extract","target":"évil.example"}}`); a.code != hux.SchemaInvalid {
+		t.Errorf("a host that no call has: %d %s", a.status, a.code)
+	}
 	for i, args := range []string{`{"path":"/etc/passwd"}`, `{"path":"//etc/./passwd"}`} {
 		if a := ask("p"+string(rune('0'+i)), "write_file", args, "null"); a.decision() != "deny grant_deny" {
 			t.Errorf("%s: %s", args, a.body)

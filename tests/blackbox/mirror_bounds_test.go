@@ -134,17 +134,14 @@ func TestWebUIApprovalsThatFlap(t *testing.T) {
 	for i := range 80 {
 		ids = append(ids, fmt.Sprintf("session%d", i))
 	}
-	var asked, seen atomic.Int64
+	var asked atomic.Int64
 	began := make(chan struct{})
-	sessions := sync.Map{}
-	u.hostile(ids, func(session string) string {
-		if asked.Add(1) == 1 {
+	u.hostile(ids, func(string) string {
+		n := asked.Add(1)
+		if n == 1 {
 			close(began)
 		}
-		if _, known := sessions.LoadOrStore(session, true); !known {
-			seen.Add(1)
-		}
-		return fmt.Sprintf(`{"pending":{"approval_id":"ap%d","tool":"x","command":"rm %[1]d"}}`, asked.Load())
+		return fmt.Sprintf(`{"pending":{"approval_id":"ap%d","tool":"x","command":"rm %[1]d"}}`, n)
 	})
 	h := u.start(t, "all", "alice")
 	alice := h.person(t, "h1", "alice")

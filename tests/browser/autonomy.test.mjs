@@ -132,8 +132,10 @@ test('a card shows exactly what would run, as text, and what each choice would g
   await composer.waitForSelector('[data-decisions-title]:text-is("The agent waits for you")');
   const { approval_id: second } = await agent.ask(conversation, run, { args: { command: 'ls' } });
   await composer.waitForSelector('[data-decisions-title]:text("1 of 2")');
-  await armed(composer, id); // Chromium drops a click on a frame that has just moved
-  await composer.click('[data-next]');
+  await until(async () => { // Chromium drops a click on a frame that has just moved
+    await composer.click('[data-next]');
+    return composer.isVisible('[data-decisions-title]:text("2 of 2")');
+  }, { what: 'the next card', interval: 700 });
   await armed(composer, second);
   assert.equal(await composer.locator('article').count(), 1);
   await page.context().close();

@@ -14,17 +14,27 @@ import (
 	"time"
 )
 
-// validated is hux validate of what a reader gives, and its memory at the most.
-func validated(t *testing.T, stdin io.Reader, args ...string) (stdout string, status int, resident int64) {
+// validated is hux validate of what a reader gives, and its memory at the most
+// until it has been given all of it.
+func validated(t *testing.T, stdin io.Reader, args ...string) (stdout string, status, resident int) {
 	t.Helper()
 	cmd := exec.Command(binary, append([]string{"validate"}, args...)...)
-	cmd.Stdin = stdin
-	out, _ := cmd.Output() // faults are a status
-	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		t.Fatal("no resource usage of a child")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return string(out), cmd.ProcessState.ExitCode(), usage.Maxrss << 10
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(in, stdin); err != nil {
+		t.Error(err)
+	}
+	resident = peak(t, cmd.Process.Pid)
+	_ = in.Close()
+	_ = cmd.Wait() // faults are a status
+	return out.String(), cmd.ProcessState.ExitCode(), resident
 }
 
 // A large file with a fault in each line takes little memory and little paper.

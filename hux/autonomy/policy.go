@@ -124,13 +124,15 @@ func midnightAfter(now time.Time) time.Time {
 
 // loosens reports whether a policy allows anything that the one before it did
 // not: by its level, for longer, or with less of a budget. fresh says that its
-// budgets are counted anew.
+// budgets are counted anew, which is no matter where the level becomes stricter.
 func (p Policy) loosens(before Policy, fresh bool, now time.Time) bool {
 	order := []Level{Safe, AskFirst, Autonomous}
 	level, levelBefore := p.LevelAt(now), before.LevelAt(now)
-	if slices.Index(order, level) > slices.Index(order, levelBefore) {
+	rise := slices.Index(order, level) - slices.Index(order, levelBefore)
+	if rise > 0 {
 		return true
 	}
+	fresh = fresh && rise == 0
 	if end := before.LevelExpiresAt; level == Autonomous && end != nil && (p.LevelExpiresAt == nil || p.LevelExpiresAt.After(end.Time)) {
 		return true
 	}

@@ -270,7 +270,7 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 		}
 		var after Policy
 		set(&after)
-		if after.LevelAt(now) != before.LevelAt(now) || after.loosens(before, old == 0, now) {
+		if after.loosens(before, old == 0, now) {
 			if err := call.RecentSignIn(); err != nil {
 				return nil, 0, nil, err
 			}

@@ -137,6 +137,11 @@ func TestNothingIsLoosenedUnseen(t *testing.T) {
 			"a budget removed":           {"", put("autonomous", "null", budget(1)), put("autonomous", "null", ""), false},
 			"a budget lowered":           {"", put("autonomous", "null", budget(2)), put("autonomous", "null", budget(1)), true},
 			"a budget added":             {"", put("autonomous", "null", ""), put("autonomous", "null", budget(1)), true},
+			"safe after autonomous":      {"", put("autonomous", "null", budget(1)), put("safe", "null", budget(1)), true},
+			"safe after asking":          {"", put("ask_first", "null", ""), put("safe", "null", ""), true},
+			"asking after autonomous":    {"", put("autonomous", in(time.Hour), ""), put("ask_first", "null", ""), true},
+			"stricter than the user's":   {put("autonomous", "null", budget(1)), "", put("safe", "null", budget(1)), true},
+			"stricter, without a budget": {"", put("autonomous", "null", budget(1)), put("safe", "null", ""), false},
 			"the user's budget, unspent": {put("autonomous", "null", budget(1)), "", put("autonomous", "null", budget(1)), false},
 		} {
 			r := newRig(t)

@@ -268,7 +268,7 @@ func TestBudgetsAreSpent(t *testing.T) {
 	})
 }
 
-// A level may have an end, and a sign-in for its change must be recent.
+// A level may have an end, and a sign-in for a rise must be recent.
 func TestLevels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -295,10 +295,9 @@ func TestLevels(t *testing.T) {
 		if a := r.ask(r.id, "r", "2", "terminal", shell); a.decision() != "ask matrix" {
 			t.Errorf("an hour later: %s", a.body)
 		}
-		if a := r.do(r.human, "PUT /policy", `{"level":"safe","level_expires_at":null,"budgets":[]}`, "If-Match: "+first.header.Get("ETag")); a.code != hux.RecentSignIn {
+		if a := r.do(r.human, "PUT /policy", `{"level":"autonomous","level_expires_at":null,"budgets":[]}`, "If-Match: "+first.header.Get("ETag")); a.code != hux.RecentSignIn {
 			t.Errorf("with a sign-in of an hour ago: %d %s", a.status, a.code)
 		}
-		r.human.SignedInAt = time.Now()
 		r.event(r.id, "run.started", "started", "r", "{}")
 		second := r.do(r.human, "PUT /policy", `{"level":"safe","level_expires_at":null,"budgets":[]}`, "If-Match: "+first.header.Get("ETag"))
 		if second.status != http.StatusOK {

@@ -24,7 +24,8 @@ const checkHelp = `Usage: hux check [--online] [--config FILE] [--name value …
 
 Validates the configuration and exits with status 1 if anything is wrong,
 naming the line and the reason. --online also asks the sign-in provider for
-its discovery document and each WebUI for its health and version.
+its discovery document and each WebUI for its version and landmarks. The settings
+are those that "hux serve --help" lists.
 `
 
 func check(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -34,21 +35,28 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range warnings {
-		fmt.Fprintln(stdout, "warning:", w)
-	}
 	rules, problems := checkParts(c)
 	if online {
-		problems = append(problems, checkOnline(ctx, c, rules, stdout)...)
+		unfit, worth := checkOnline(ctx, c, rules)
+		problems, warnings = append(problems, unfit...), append(warnings, worth...)
 	}
-	if err := printFlags(c, stdout); err != nil {
+	unknown, err := printFlags(c, stdout)
+	if err != nil {
 		return err
+	}
+	warnings = append(warnings, unknown...)
+	for _, w := range warnings {
+		fmt.Fprintln(stdout, "warning:", w)
 	}
 	for _, p := range problems {
 		fmt.Fprintln(stderr, "error:", p)
 	}
 	if len(problems) > 0 {
 		return errSaid
+	}
+	if len(warnings) > 0 {
+		fmt.Fprintf(stdout, "the configuration can be used, with %s\n", hux.Count(len(warnings), "warning"))
+		return nil
 	}
 	fmt.Fprintln(stdout, "the configuration is good")
 	return nil
@@ -77,8 +85,7 @@ func checkParts(c *config.Config) (*proxy.Rules, []string) {
 }
 
 // checkOnline asks the outside parties.
-func checkOnline(ctx context.Context, c *config.Config, rules *proxy.Rules, stdout io.Writer) []string {
-	var problems []string
+func checkOnline(ctx context.Context, c *config.Config, rules *proxy.Rules) (problems, warnings []string) {
 	if err := identity.CheckProvider(ctx, identity.Options{
 		PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL, Issuer: c.OIDCIssuer, InternalURL: c.OIDCInternalURL,
 	}); err != nil {
@@ -89,19 +96,19 @@ func checkOnline(ctx context.Context, c *config.Config, rules *proxy.Rules, stdo
 		problems = append(problems, problem)
 	}
 	if rules == nil { // nothing to hold the WebUIs against; that is a problem already
-		return problems
+		return problems, nil
 	}
 	for _, slot := range c.Slots {
 		for _, f := range proxy.SelfCheck(ctx, slot.URL, rules) {
-			text := "slot " + slot.ID + ": " + f.String()
+			text := fmt.Sprintf("slot %s at %s: %s", slot.ID, slot.URL, f)
 			if f.Problem {
 				problems = append(problems, text)
 			} else {
-				fmt.Fprintln(stdout, "warning:", text)
+				warnings = append(warnings, text)
 			}
 		}
 	}
-	return problems
+	return problems, warnings
 }
 
 // resolved is what becomes of the configuration's flags.
@@ -110,10 +117,12 @@ func resolved(c *config.Config) (registry []hux.Flag, flags hux.Flags, served ma
 	return registry, hux.ResolveFlags(registry, c.Flags), api.Served(cards.Routes(cards.Parts{})), err
 }
 
-func printFlags(c *config.Config, w io.Writer) error {
+// printFlags says what becomes of each flag that is listed, and warns of those
+// that are none.
+func printFlags(c *config.Config, w io.Writer) (warnings []string, err error) {
 	registry, flags, served, err := resolved(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, f := range registry {
 		state := flags.States[f.Name]
@@ -127,7 +136,7 @@ func printFlags(c *config.Config, w io.Writer) error {
 		}
 	}
 	for _, name := range flags.Unknown {
-		fmt.Fprintf(w, "warning: flag %s is not in the registry and is ignored\n", name)
+		warnings = append(warnings, fmt.Sprintf("flag %s is not in the registry and is ignored; flags.json has the names", name))
 	}
-	return nil
+	return warnings, nil
 }

@@ -48,12 +48,11 @@ func demo(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	listen := set.String("listen", envOr("HUX_LISTEN", "127.0.0.1:8080"), "")
 	data := set.String("data", os.Getenv("HUX_DATA"), "")
 	verbose := set.Bool("verbose", false, "")
-	if err := set.Parse(args); err != nil || set.NArg() > 0 {
+	if err := set.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, demoHelp)
-		if errors.Is(err, flag.ErrHelp) {
-			return nil
-		}
-		return errors.New("that command is not understood")
+		return nil
+	} else if err != nil || set.NArg() > 0 {
+		return misread("hux demo", err)
 	}
 	level := slog.LevelWarn
 	if *verbose {
@@ -308,6 +307,10 @@ func fromThisMachine(r *http.Request) bool {
 func (d *theDemo) greet(w io.Writer) {
 	chat := d.config.PublicURL.String()
 	local := "http://127.0.0.1:" + d.config.PublicURL.Port()
+	data := d.config.Data
+	if abs, err := filepath.Abs(data); err == nil {
+		data = abs
+	}
 	fmt.Fprintf(w, `
 hux demo
 
@@ -321,9 +324,12 @@ hux demo
   As a command, as one of them or as worker, the release automation:
     curl -H "Authorization: Bearer $(curl -s '%s/demo/token?user=alice')" %s/hux/v1/capabilities
 
+  An agent of your own, as docs/agents.md has it:
+    HUX_DATA='%s' %s agents create alice "my agent"
+
   State is in %s. Ctrl-C ends it.
 
-`, chat, d.config.ConsoleURL, local, local, d.config.Data)
+`, chat, d.config.ConsoleURL, local, local, data, os.Args[0], data)
 }
 
 // outside is one outside party on a loopback socket. It can go away and come

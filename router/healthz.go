@@ -14,7 +14,8 @@ import (
 const healthzHelp = `Usage: hux healthz [--config FILE] [--name value …]
 
 Asks the router on this machine whether it is alive; for an image's health
-check, which has no other program to ask with.
+check, which has no other program to ask with. It takes the settings that
+"hux serve --help" lists, and needs listen and tls_cert of them.
 `
 
 func healthz(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -37,7 +37,7 @@ Usage:
   hux healthz                       is the router on this machine alive?
   hux version
 
-"hux COMMAND --help" tells more. Settings come from the file, from HUX_*
+"hux COMMAND --help" and "hux help COMMAND" tell more. Settings come from the file, from HUX_*
 variables and from the command line, each winning over the one before.
 `
 
@@ -49,6 +49,9 @@ func main() {
 		return
 	case errors.As(err, &status):
 		os.Exit(int(status))
+	case errors.As(err, &misused{}):
+		fmt.Fprintln(os.Stderr, "hux:", err)
+		os.Exit(2)
 	case !errors.Is(err, errSaid):
 		fmt.Fprintln(os.Stderr, "hux:", err)
 	}
@@ -60,6 +63,29 @@ func main() {
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// misused is a command line that is not understood.
+type misused struct {
+	command string // whose help tells how it is meant: "hux rules"
+	why     string
+}
+
+func (m misused) Error() string {
+	return fmt.Sprintf("%s; \"%s --help\" tells more", m.why, m.command)
+}
+
+// misread is what the reader of options did not understand, if anything, and
+// else that the words are not as the command takes them.
+func misread(command string, err error) error {
+	if err == nil {
+		return misused{command, "too few words, or too many"}
+	}
+	why := inert(err.Error())
+	if name, undefined := strings.CutPrefix(why, "flag provided but not defined: -"); undefined {
+		why = "there is no option --" + name
+	}
+	return misused{command, why}
+}
 
 var (
 	errSaid   = errors.New("said already")   // a failure whose reason is printed already
@@ -79,13 +105,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintln(stdout, "hux", version())
 		return nil
 	case "", "help", "-h", "--help":
+		if len(args) > 0 && args[0] != "help" && args[0] != "version" {
+			return run(ctx, []string{args[0], "--help"}, stdout, stderr)
+		}
 		fmt.Fprint(stdout, usage)
 		return nil
 	}
 	c, ok := commands[command]
 	if !ok {
-		fmt.Fprint(stderr, usage)
-		return fmt.Errorf("there is no command %q", command)
+		return misused{"hux", fmt.Sprintf("there is no command %q", command)}
 	}
 	if command != "validate" && command != "rules" { // they only read, and a signal ends them even while they wait for more
 		var stop context.CancelFunc
@@ -117,7 +145,6 @@ func loadConfig(args []string, help string, stdout, stderr io.Writer, only ...st
 	c, warnings, problems, err := config.Load(config.Source{Args: args, Environ: os.Environ(), Only: only})
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, help)
-		printSettings(stdout)
 		return nil, nil, errHelped
 	}
 	if err != nil {
@@ -133,8 +160,10 @@ func loadConfig(args []string, help string, stdout, stderr io.Writer, only ...st
 	return c, warnings, nil
 }
 
-func printSettings(w io.Writer) {
-	fmt.Fprint(w, "\nSettings (in the file, as HUX_NAME, or as --name):\n\n")
+// settings lists all of them, for a help.
+func settings() string {
+	var w strings.Builder
+	fmt.Fprint(&w, "\nSettings (in the file, as HUX_NAME, or as --name):\n\n")
 	for _, o := range config.Options {
 		def := ""
 		if o.Default != "" {
@@ -143,8 +172,9 @@ func printSettings(w io.Writer) {
 		if o.Secret {
 			def += " [" + o.Env() + " or " + o.Env() + "_FILE]"
 		}
-		fmt.Fprintf(w, "  %-20s %s%s\n", o.Key, o.Usage, def)
+		fmt.Fprintf(&w, "  %-20s %s%s\n", o.Key, o.Usage, def)
 	}
+	return w.String()
 }
 
 // setLog sends the log to w, as JSON lines.

@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -58,7 +61,7 @@ func slots(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o := operatorCommand{help: slotsHelp, set: set, words: map[string][2]int{
 		"list": {0, 0}, "assign": {2, 2}, "remove": {2, 2}, "free": {1, 1}, "restored": {1, 1},
 	}}
-	if err := o.parse(args, stdout, stderr); err != nil {
+	if err := o.parse(args, stdout); err != nil {
 		return err
 	}
 	command := server.AdminRequest{Slot: o.word(0), User: hux.User(o.word(1)), Share: *share, Wiped: *wiped}
@@ -92,7 +95,7 @@ func agents(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	o := operatorCommand{help: agentsHelp, set: set, words: map[string][2]int{
 		"list": {0, 1}, "create": {2, 2}, "rotate": {1, 1}, "revoke": {1, 1}, "hook": {1, 1},
 	}}
-	if err := o.parse(args, stdout, stderr); err != nil {
+	if err := o.parse(args, stdout); err != nil {
 		return err
 	}
 	command := server.AdminRequest{Slot: o.word(0), Name: o.word(1)}
@@ -172,8 +175,8 @@ func (o *operatorCommand) word(i int) string {
 	return ""
 }
 
-// parse reads the command line. What it can't read is answered with the help.
-func (o *operatorCommand) parse(args []string, stdout, stderr io.Writer) error {
+// parse reads the command line.
+func (o *operatorCommand) parse(args []string, stdout io.Writer) error {
 	o.set.SetOutput(io.Discard)
 	o.set.StringVar(&o.config, "config", "", "")
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -181,15 +184,28 @@ func (o *operatorCommand) parse(args []string, stdout, stderr io.Writer) error {
 	}
 	var err error
 	o.given, err = parseMixed(o.set, args)
-	if errors.Is(err, flag.ErrHelp) || o.verb == "" || o.verb == "help" {
+	if errors.Is(err, flag.ErrHelp) || o.verb == "help" {
 		fmt.Fprint(stdout, o.help)
 		return errHelped
 	}
-	if n, ok := o.words[o.verb]; err != nil || !ok || len(o.given) < n[0] || len(o.given) > n[1] {
-		fmt.Fprint(stderr, o.help)
-		return errors.New("that command is not understood")
+	n, ok := o.words[o.verb]
+	if !ok {
+		return noVerb(o.set.Name(), o.verb, strings.Join(slices.Sorted(maps.Keys(o.words)), ", "))
+	}
+	if err != nil || len(o.given) < n[0] || len(o.given) > n[1] {
+		return misread(o.set.Name(), err)
 	}
 	return nil
+}
+
+// noVerb is the error of a command whose first word is missing or is none that
+// it knows.
+func noVerb(command, verb, known string) error {
+	why := "what is to be done? There are " + known
+	if verb != "" {
+		why = fmt.Sprintf("%s has no %q; there are %s", command, verb, known)
+	}
+	return misused{command, why}
 }
 
 // parseMixed parses flags wherever they stand among the words.
@@ -216,12 +232,16 @@ func tell(ctx context.Context, configFile, path string, command server.AdminRequ
 	if err != nil {
 		return nil, err
 	}
+	dir := c.Data
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
 	answer, err := post(ctx, server.AdminSocket(c.Data), path, command)
 	if opErr := (*net.OpError)(nil); !errors.As(err, &opErr) || opErr.Op != "dial" {
 		return answer, err
 	}
 	if c, _, err = loadConfig(args, "", stdout, stderr); err != nil {
-		fmt.Fprintln(stderr, "No router runs with this data directory, and without one the command needs the whole configuration.")
+		fmt.Fprintf(stderr, "No router runs with the data directory %s. HUX_DATA or --config names another;\nwithout a router the command needs the whole configuration.\n", dir)
 		return nil, err
 	}
 	return withoutRouter(ctx, c, path, command)

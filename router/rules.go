@@ -45,7 +45,7 @@ understood, or a file can't be read or is not what it should be.
 `
 
 func rules(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	verb := "--help"
+	verb := ""
 	if len(args) > 0 {
 		verb, args = args[0], args[1:]
 	}
@@ -73,8 +73,7 @@ func rules(_ context.Context, args []string, stdout, stderr io.Writer) error {
 		fmt.Fprint(stdout, rulesHelp)
 		return errHelped
 	default:
-		fmt.Fprint(stderr, rulesHelp)
-		return exit(2)
+		return noVerb("hux rules", verb, "decide, move, machines, release-problems")
 	}
 	words, err := parseMixed(set, args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -82,8 +81,7 @@ func rules(_ context.Context, args []string, stdout, stderr io.Writer) error {
 		return errHelped
 	}
 	if err != nil || len(words) < least || len(words) > most {
-		fmt.Fprint(stderr, rulesHelp)
-		return exit(2)
+		return misread("hux rules", err)
 	}
 	err = answer(words)
 	if status := exit(0); err != nil && !errors.As(err, &status) {

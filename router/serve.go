@@ -28,7 +28,7 @@ ends within the grace time.
 const ballast = 16 << 20
 
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	c, warnings, err := loadConfig(args, serveHelp, stdout, stderr)
+	c, warnings, err := loadConfig(args, serveHelp+settings(), stdout, stderr)
 	if err != nil {
 		return err
 	}

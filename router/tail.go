@@ -38,13 +38,17 @@ func tail(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	after := set.Int64("after", 0, "")
 	asJSON := set.Bool("json", false, "")
 	words, err := parseMixed(set, args)
-	if errors.Is(err, flag.ErrHelp) || err == nil && len(words) == 0 {
+	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, tailHelp)
 		return errHelped
 	}
-	if err != nil || len(words) != 1 || *after < 0 {
-		fmt.Fprint(stderr, tailHelp)
-		return errors.New("that command is not understood")
+	switch {
+	case err != nil:
+		return misread("hux tail", err)
+	case len(words) != 1:
+		return misused{"hux tail", "name one conversation"}
+	case *after < 0:
+		return misused{"hux tail", "--after is the number of an event"}
 	}
 	if !hux.ValidID("cnv", words[0]) {
 		return errors.New("a conversation is named by its id, cnv_ and 32 hex digits")

@@ -48,8 +48,7 @@ func validate(_ context.Context, args []string, stdout, stderr io.Writer) error 
 		return errHelped
 	}
 	if err != nil {
-		fmt.Fprint(stderr, validateHelp)
-		return exit(2)
+		return misread("hux validate", err)
 	}
 	schemas, err := schema.Load(contract.Schemas)
 	if err != nil {
@@ -162,6 +161,9 @@ func (v *validation) inspect(name string, line int, text []byte) error {
 	}
 	for _, f := range found {
 		f.Line += line - 1
+		if v.as == "" && f.Pointer == "/schema" && f.Code == "required" {
+			f.Message += "; a request's body? name it with --as NAME"
+		}
 		if v.show("%s:%d: %s: %s: %s\n", inert(name), f.Line, dash(f.Pointer), f.Code, f.Message) {
 			v.Faults = append(v.Faults, located{name, f})
 		}

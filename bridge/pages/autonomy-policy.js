@@ -24,6 +24,8 @@ export class PolicyForm {
     this.scope = 'user';
     /** @type {Policy | null} as the router has it */
     this.policy = null;
+    /** @type {Policy | null} what applies where nothing is set */
+    this.wider = null;
     /** @type {Input} */
     this.input = { level: '', until: null, budgets: [] };
     this.saving = false;
@@ -64,6 +66,7 @@ export class PolicyForm {
     this.scope = scope;
     this.say('');
     this.waiting?.();
+    this.wider = null;
     const policy = await this.read();
     if (this.scope !== scope) return;
     this.policy = policy;
@@ -158,8 +161,23 @@ export class PolicyForm {
       );
     }));
     this.drawSpent();
+    this.drawInherited();
     const taken = (/** @type {string} */ kind, /** @type {string} */ window) => this.input.budgets.some((b) => b.kind === kind && b.window === window);
     part(this.root, '[data-add-budget]').hidden = Object.keys(BUDGETS).every((kind) => Object.keys(WINDOWS).every((window) => taken(kind, window)));
+  }
+
+  /** The budgets that apply until something is saved here. */
+  drawInherited() {
+    for (const row of this.budgets.querySelectorAll('[data-inherited]')) row.remove();
+    this.budgets.append(...(this.wider?.budgets ?? []).map(({ kind, window, limit }) => {
+      const { name, unit } = BUDGETS[kind] ?? { name: kind, unit: '' };
+      return element(
+        'li', { class: 'muted', 'data-inherited': '' },
+        element('span', { class: 'budget-name' }, `${name} ${WINDOWS[window] ?? window}`),
+        element('span', {}, `${limit} ${unit}`),
+        element('span', {}, 'from Everywhere'),
+      );
+    }));
   }
 
   /** How much of each budget is spent. */
@@ -169,10 +187,11 @@ export class PolicyForm {
       const meter = row?.querySelector('meter');
       const text = row?.querySelector('[data-spent]');
       if (!meter || !text) continue;
+      if (window === 'run') continue; // no run is named, so there is no count to tell
       meter.hidden = false;
       Object.assign(meter, { max: Math.max(1, limit), high: limit * 0.8, optimum: 0, value: limit === 0 ? 1 : Math.min(spent, limit) });
       const { unit } = BUDGETS[kind] ?? { unit: '' };
-      const when = resets ? `, begins anew at ${whenText(new Date(resets))}` : window === 'run' ? ', of the run under way' : '';
+      const when = resets ? `, begins anew at ${whenText(new Date(resets))}` : '';
       text.textContent = `${spent} of ${limit} ${unit} spent${when}`;
     }
   }
@@ -192,7 +211,7 @@ export class PolicyForm {
     part(this.root, '[data-saving]').hidden = !this.changed;
     const set = this.scope === 'user' || (this.policy?.revision ?? 0) > 0;
     this.inherits.hidden = set;
-    this.inherits.textContent = 'Nothing is set here, so what you have set more widely applies. What you save here counts here from then on, budgets included.';
+    this.inherits.textContent = 'Nothing is set here, so what you have set more widely applies. What you save here replaces all of it here, budgets included.';
   }
 
   /** The matrix is that of what applies: where nothing is set, of the wider scope. */
@@ -202,8 +221,12 @@ export class PolicyForm {
     if (policy.revision === 0 && this.scope !== 'user') {
       const wider = await ask('/hux/v1/policy?scope=user').catch(() => null);
       if (policy !== this.policy) return;
+      this.wider = wider;
       policy = wider ?? policy;
+    } else {
+      this.wider = null;
     }
+    this.drawInherited();
     const level = policy?.level === 'autonomous' && policy.level_expires_at && Date.parse(policy.level_expires_at) <= Date.now() ? 'ask_first' : policy?.level ?? '';
     const rows = Object.entries(policy?.effective ?? {}).sort(([a], [b]) => order(a) - order(b)).map(([capability, { effect, reason }]) => element(
       'tr', { 'data-capability': capability },
@@ -267,7 +290,7 @@ export class PolicyForm {
         this.waiting = null;
         this.say('');
       };
-      this.say('Another level needs a sign-in of the last minutes. Sign in again, and this is saved as you have put it in.', link);
+      this.say('This allows more, and needs a sign-in of the last 15 minutes. Sign in again, and this is saved as you have put it in.', link);
       link.focus();
     } else {
       this.say(error.status === 401 ? 'You are signed out. Sign in again in another tab; your input stays here.' : error.message);

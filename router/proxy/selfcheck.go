@@ -29,7 +29,7 @@ func (f Finding) String() string { return f.Path + ": " + f.Text }
 // SelfCheck compares a running upstream with the rules: its version and the
 // landmarks in its public resources. It signs in as nobody, follows no
 // redirect and reads a bounded part of each resource. No finding means that
-// all is as expected.
+// all is as expected. An upstream that does not answer at all is one finding.
 func SelfCheck(ctx context.Context, upstream *url.URL, rules *Rules) []Finding {
 	client := &http.Client{
 		Transport:     newTransport(checkTimeout),
@@ -55,7 +55,9 @@ func SelfCheck(ctx context.Context, upstream *url.URL, rules *Rules) []Finding {
 
 	var findings []Finding
 	if v := rules.Upstream.Version; v.Path != "" {
-		if body, err := get(v.Path); err != nil {
+		if body, err := get(v.Path); errors.Is(err, errUnreachable) {
+			return []Finding{silent(v.Path)}
+		} else if err != nil {
 			findings = append(findings, Finding{v.Path, fmt.Sprintf("The version of the %s is not known: %v.", rules.Upstream.Name, err), true})
 		} else if version, ok := v.in(body); !ok {
 			findings = append(findings, Finding{v.Path, fmt.Sprintf("This does not look like the %s: its version is not where it should be.", rules.Upstream.Name), true})
@@ -66,6 +68,9 @@ func SelfCheck(ctx context.Context, upstream *url.URL, rules *Rules) []Finding {
 	}
 	for _, l := range rules.Upstream.Landmarks {
 		body, err := get(l.Path)
+		if errors.Is(err, errUnreachable) {
+			return append(findings, silent(l.Path))
+		}
 		if err != nil {
 			findings = append(findings, Finding{l.Path, fmt.Sprintf("A landmark could not be looked for (%s): %v.", l.Why, err), true})
 			continue
@@ -77,6 +82,12 @@ func SelfCheck(ctx context.Context, upstream *url.URL, rules *Rules) []Finding {
 		}
 	}
 	return findings
+}
+
+var errUnreachable = errors.New("it is not reachable")
+
+func silent(path string) Finding {
+	return Finding{path, "It is not reachable, so nothing more was looked for.", true}
 }
 
 // in finds the version in a resource.
@@ -105,7 +116,7 @@ func fetch(ctx context.Context, client *http.Client, upstream *url.URL, path str
 	case timedOut(err):
 		return "", errors.New("it does not answer in time")
 	case err != nil:
-		return "", errors.New("it is not reachable")
+		return "", errUnreachable
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

@@ -93,6 +93,39 @@ slots:
 	}
 }
 
+// A command line that is not understood is status 2, and one line says why.
+func TestMisusedCommands(t *testing.T) {
+	t.Parallel()
+	for line, says := range map[string]string{
+		"nosuch":           `no command "nosuch"; "hux --help"`,
+		"help nosuch":      `no command "nosuch"`,
+		"validate --bogus": `no option --bogus; "hux validate --help"`,
+		"rules":            `what is to be done? There are decide, `,
+		"rules frob":       `hux rules has no "frob"`,
+		"agents":           `There are create, hook, list, revoke, rotate`,
+		"slots frob":       `hux slots has no "frob"`,
+		"slots list one":   `too few words, or too many; "hux slots --help"`,
+		"tail":             `name one conversation`,
+		"tail a --after x": `invalid value "x" for flag -after`,
+		"demo --fast":      `no option --fast`,
+	} {
+		stdout, stderr, status := command(t, "", strings.Fields(line)...)
+		if status != 2 || stdout != "" || !strings.HasPrefix(stderr, "hux: ") || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("hux %s: status %d\n%s%s", line, status, stdout, stderr)
+		}
+	}
+	for _, c := range []string{"hook", "rules", "check", "healthz"} {
+		asked, _, _ := command(t, "", c, "--help")
+		if helped, _, status := command(t, "", "help", c); status != 0 || helped != asked || strings.Contains(helped, "slot_health_path") {
+			t.Errorf("hux help %s: status %d\n%s", c, status, helped)
+		}
+	}
+	env := []string{"HUX_DATA=" + filepath.Join(t.TempDir(), "elsewhere")}
+	if _, stderr, ok := runWith(t, env, t.TempDir(), "agents", "list"); ok || !strings.Contains(stderr, strings.TrimPrefix(env[0], "HUX_DATA=")+". ") {
+		t.Errorf("without a router: ok %v, %s", ok, stderr)
+	}
+}
+
 func TestCheckOnlineAndFlags(t *testing.T) {
 	t.Parallel()
 	ui := demo.NewWebUI(demo.WebUIOptions{})
@@ -103,7 +136,7 @@ func TestCheckOnlineAndFlags(t *testing.T) {
 		"slot_health_path": "/health", "flags": "hux.foundation,hux.nonsense,hux.memory",
 	}})
 	stdout, stderr, _ := h.run(t, "check", "--online")
-	for _, word := range []string{"flag hux.foundation is on", "hux.nonsense"} {
+	for _, word := range []string{"flag hux.foundation is on", "warning: flag hux.nonsense", ", with "} {
 		if !strings.Contains(stdout, word) {
 			t.Errorf("it does not say %q:\n%s%s", word, stdout, stderr)
 		}
@@ -117,7 +150,7 @@ func TestCheckOnlineAndFlags(t *testing.T) {
 	}
 	h.provider.SetDown(false)
 	server.Close()
-	if _, stderr, ok := h.run(t, "check", "--online"); ok || !strings.Contains(stderr, "slot one") {
+	if _, stderr, ok := h.run(t, "check", "--online"); ok || strings.Count(stderr, "slot one at "+server.URL) != 1 {
 		t.Errorf("with the WebUI down: ok %v, %s", ok, stderr)
 	}
 	if _, stderr, ok := runWith(t, append(h.env, "HUX_CONFIG="+h.file, "HUX_OIDC_ISSUER=http://other.hux.test"), h.dir, "check", "--online"); ok || !strings.Contains(stderr, "oidc_issuer") {

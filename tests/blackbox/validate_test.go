@@ -71,7 +71,7 @@ func TestValidate(t *testing.T) {
 		"a body":                   {body, []string{"--as", "hux.event.create.v1"}, 0, []string{"1 record, 0 faulty"}},
 		"a body with more":         {`{"colour":"SENTINEL",` + body[1:], []string{"--as", "hux.event.create.v1"}, 0, []string{"stdin:1: not stored: colour"}},
 		"a body that says who":     {`{"user":"SENTINEL",` + body[1:], []string{"--as", "hux.event.create.v1"}, 1, []string{"/user: read_only_field"}},
-		"a body as a record":       {body, nil, 1, []string{"/schema: required"}},
+		"a body as a record":       {body, nil, 1, []string{"/schema: required: is missing; a request's body? name it with --as NAME"}},
 		"as what is no schema":     {body, []string{"--as", "hux.nothing.v1"}, 2, nil},
 		"an option that is none":   {body, []string{"--fast"}, 2, nil},
 		"help":                     {"", []string{"--help"}, 0, []string{"Usage: hux validate"}},

@@ -45,7 +45,7 @@ var codeMeaning = map[Code]string{
 	ApprovalExpired:        "its time was over",
 	EvidenceMismatch:       "what is decided is not what was shown",
 	RunActive:              "the conversation has a run under way",
-	RunEnded:               "the run has its receipt, and nothing of it comes after that",
+	RunEnded:               "the run is over, or was stopped, and nothing of it comes after that",
 	PrivateHistory:         "a Private conversation stays so, has no branches, and gives nothing away that outlasts it",
 	MemoryDisabled:         "memory is off in this conversation",
 	MessageNotCommitted:    "no event has named the message yet",

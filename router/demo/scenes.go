@@ -102,7 +102,7 @@ func script() []scene {
 				{"The third.\n\n", note("report.csv", "row 3")},
 				{"The fourth.\n\n", note("report.csv", "row 4")},
 			},
-			end: "With a budget of two tool calls in a run, two rows go by themselves and the next one is asked about. You set it where you set the level.",
+			end: "With a budget of two tool calls in a run, two rows go by themselves and the next one is asked about. You set it under HUX, You, Autonomy.",
 		},
 		{Word: "stop", Say: "Begin three things, and I stop you", About: "a receipt tells what had been done", play: playStop},
 	}

@@ -6,6 +6,7 @@ import { element, Framed, guarded } from './frame.js';
 
 const FRAME_TIMEOUT = 10_000; // ms for the frame to say that it is ready
 const LOOK_EVERY = 1_000; // ms between two looks whether it is still in its place
+const NEAR = 80; // px from the end of the chat's list that count as the end
 const MOST = 0.7; // of the window's height
 
 export class Decisions {
@@ -21,6 +22,7 @@ export class Decisions {
     /** @type {string | null} */
     this.conversation = null;
     this.height = 0;
+    this.elsewhere = false; // the panel shows the same, and lies over this
     this.root = element('div', { class: 'hux-decisions' });
   }
 
@@ -31,6 +33,7 @@ export class Decisions {
     setInterval(guarded(() => this.place()), LOOK_EVERY);
     window.addEventListener('resize', guarded(() => {
       this.place();
+      this.giveRoom();
       this.size(this.height);
     }));
   }
@@ -68,6 +71,10 @@ export class Decisions {
     switch (type) {
       case 'ready':
         this.root.querySelector('.hux-note')?.remove();
+        this.giveRoom();
+        break;
+      case 'left':
+        if (document.activeElement === this.frame?.root) /** @type {HTMLElement | null} */ (document.querySelector('#msg'))?.focus();
         break;
       case 'size':
         if (typeof height === 'number' && height >= 0) this.size(height);
@@ -78,13 +85,28 @@ export class Decisions {
     }
   }
 
+  giveRoom() {
+    this.frame?.send({ type: 'room', height: Math.floor(window.innerHeight * MOST) });
+  }
+
+  /** @param {boolean} elsewhere  whether the panel shows what waits */
+  leave(elsewhere) {
+    this.elsewhere = elsewhere;
+    this.size(this.height);
+  }
+
   /** @param {number} height  in px, of what the page shows */
   size(height) {
     this.height = height;
     const frame = this.frame?.root;
     if (!frame) return;
-    frame.style.height = `${Math.min(height, Math.floor(window.innerHeight * MOST))}px`;
-    frame.setAttribute('aria-hidden', String(height === 0));
+    const list = document.querySelector('#messages');
+    const atEnd = list !== null && list.scrollHeight - list.scrollTop - list.clientHeight < NEAR;
+    const shown = this.elsewhere ? 0 : Math.min(height, Math.floor(window.innerHeight * MOST));
+    frame.style.height = `${shown}px`;
+    if (list && atEnd) list.scrollTop = list.scrollHeight; // what was read last stays in sight
+    frame.toggleAttribute('inert', shown === 0);
+    frame.setAttribute('aria-hidden', String(shown === 0));
     document.body.toggleAttribute('data-hux-waits', height > 0);
   }
 }

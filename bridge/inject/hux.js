@@ -7,9 +7,11 @@
 // sent to the exact origin and taken only from it and from that very window:
 //   frame → page  ready            the frame listens
 //                 close            Escape was pressed in it
-//                 pending          {count} of what waits for a decision
+//                 pending          {count} of what waits for a decision and is shown
+//                 left             the keyboard has decided the last of it
 //                 size             {height} that the cards over the composer take
 //   page → frame  theme            {dark, fontSize, vars} as the WebUI has them
+//                 room             {height} that the cards over the composer may take
 //                 conversation     {id} of the open one, null where there is none
 // Nothing secret is ever among them.
 
@@ -111,9 +113,11 @@ class Panel {
   /**
    * @param {string} origin  of the console
    * @param {Button} button
+   * @param {(shows: boolean) => void} waits  told whether it shows what waits for a decision
    */
-  constructor(origin, button) {
+  constructor(origin, button, waits) {
     this.origin = origin;
+    this.waits = waits;
     this.button = button;
     /** @type {Framed | null} */
     this.frame = null;
@@ -168,6 +172,7 @@ class Panel {
     // Whoever is writing to the WebUI goes on there.
     const focused = document.activeElement;
     const returns = focused === null || focused === document.body || this.root.contains(focused);
+    this.waits(false);
     this.frame?.close();
     this.frame = null;
     this.body.replaceChildren();
@@ -184,11 +189,14 @@ class Panel {
   }
 
   /** @param {import('./frame.js').Message} message  of the framed page */
-  take({ type }) {
+  take({ type, count }) {
     switch (type) {
       case 'ready':
         clearTimeout(this.timer);
         this.body.querySelector('.hux-note')?.remove();
+        break;
+      case 'pending':
+        this.waits(typeof count === 'number' && count > 0);
         break;
       case 'close':
         this.close();
@@ -274,7 +282,7 @@ guarded(() => {
     panel.toggle();
     look();
   });
-  const panel = new Panel(origin, button);
+  const panel = new Panel(origin, button, (shows) => decisions.leave(shows));
   const look = watch(guarded((state) => {
     button.show(state);
     button.place();

@@ -62,6 +62,9 @@ function readClock(answer) {
   else if (!Number.isNaN(difference)) ahead = 0;
 }
 
+/** What to say to somebody without a slot. */
+export const NO_SLOT = 'You have no slot yet: there is no assistant of yours whose work could be shown here. Open the chat for one.';
+
 /** The form of a conversation's id. */
 export const CONVERSATION_ID = /^cnv_[0-9a-f]{32}$/;
 
@@ -78,9 +81,9 @@ export class Refused extends Error {
     this.code = code;
   }
 
-  /** Whether asking again later may help. */
+  /** Whether asking again soon may help. */
   get passing() {
-    return this.status >= 500 || this.status === 429;
+    return this.code !== 'no_slot' && (this.status >= 500 || this.status === 429);
   }
 }
 

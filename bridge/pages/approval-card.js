@@ -10,7 +10,7 @@ const SESSION_HOURS = 12; // contracts 2.7
 const ALWAYS_MS = 30 * 24 * 60 * 60 * 1_000;
 const NOTE_AFTER = 1_000; // ms that a card must be covered or out of sight to say so by itself
 const LINE = 60; // characters
-const EARLY_FOR = 2_500; // ms that it says that it was pressed too early
+const LEAST = 72; // px of what would run that stay in sight, however little room there is
 
 /** @typedef {import('../hux.d.ts').Approval} Approval */
 /** @typedef {import('./approvals.js').Outcome} Outcome */
@@ -28,7 +28,7 @@ const CHOICES = {
 const WHY_NOT = {
   unable: 'This browser can’t tell whether something lies over this card, so it is decided in a window of its own.',
   covered: 'Something lies over this card, so it takes no decision here.',
-  unseen: 'Not all of this card is in sight, so it takes no decision here.',
+  unseen: 'Scroll to see all of it.',
   early: 'Nothing was decided: this had only just appeared or moved. Look at it, then press again.',
 };
 
@@ -46,23 +46,30 @@ export class ApprovalCard {
     this.expires = Date.parse(approval.expires_at);
     this.lives = this.expires - Date.parse(approval.created_at);
     this.busy = false;
+    this.keyed = false; // whether the keyboard has chosen
     this.framed = framed;
-    this.noteTimer = this.earlyTimer = 0;
+    this.noteTimer = 0;
     const { request, id } = approval;
     const title = element('h3', { id: `${id}-title` }, 'May it use ', element('b', {}, request.tool), '?');
     this.left = element('span', { class: 'time-left' });
     this.note = element('p', { class: 'notice', role: 'alert', hidden: '' });
-    this.choices = element('div', { class: 'choices', role: 'group', 'aria-label': 'Your decision' });
-    this.root = element(
-      'article',
-      { class: 'decision', 'data-approval': id, tabindex: '-1', 'aria-labelledby': `${id}-title`, 'aria-describedby': `${id}-does` },
+    this.head = element(
+      'div', { class: 'card-top' },
       element('div', { class: 'decision-head' }, title, this.left),
       ...(where ? [element('p', { class: 'muted' }, 'In ', plain(where))] : []),
       element('p', { id: `${id}-does`, class: 'does' }, `It would ${doesText(request)}.`),
-      this.call(),
-      ...this.words(),
-      this.choices,
+    );
+    this.box = element('div', { class: 'call-box', role: 'group', 'aria-label': 'What would run' }, this.call(), ...this.words());
+    this.choices = element('div', { class: 'choices', role: 'toolbar', 'aria-label': 'Your decision' });
+    this.help = element('p', { class: 'help muted' }, 'Keys: ', request.choices.length > 2 ? 'O, D, S or A' : 'O or D', ', then Enter.');
+    this.root = element(
+      'article',
+      { class: 'decision', 'data-approval': id, tabindex: '-1', 'aria-labelledby': `${id}-title`, 'aria-describedby': `${id}-does` },
+      this.head,
       this.note,
+      this.box,
+      this.choices,
+      ...(able ? [this.help] : []),
     );
     if (able) {
       for (const choice of Object.keys(CHOICES)) if (request.choices.some((c) => c === choice)) this.choices.append(this.button(choice, chosen));
@@ -82,7 +89,7 @@ export class ApprovalCard {
     const target = request.target ?? '';
     if (target !== '' && !Object.values(request.args_redacted).includes(target)) rows.push(row('target', target));
     if (rows.length === 0) return element('p', { class: 'call muted' }, 'Without arguments.');
-    return element('dl', { class: 'call', 'aria-label': 'What would run' }, ...rows);
+    return element('dl', { class: 'call' }, ...rows);
   }
 
   /** What the agent says of it, where it says anything of its own. */
@@ -100,9 +107,10 @@ export class ApprovalCard {
     const { label, key } = CHOICES[choice] ?? { label: choice, key: '' };
     const button = element(
       'button',
-      { type: 'button', class: `choice ${choice}`, 'data-choice': choice, 'aria-keyshortcuts': key },
+      { type: 'button', class: `choice ${choice}`, 'data-choice': choice, 'aria-keyshortcuts': key, tabindex: choice === 'once' ? '0' : '-1' },
       element('span', { class: 'label' }, label, element('kbd', { 'aria-hidden': 'true' }, key.toUpperCase())),
       element('span', { class: 'grants' }, this.grants(choice)),
+      element('span', { class: 'grants in-short' }, this.inShort(choice)),
     );
     button.addEventListener('click', (event) => chosen(this, choice, event));
     return button;
@@ -120,6 +128,37 @@ export class ApprovalCard {
     }
   }
 
+  /** @param {string} choice  the same where there is little room */
+  inShort(choice) {
+    const { grant_match: match } = this.approval.request;
+    const what = match.target ? 'This target' : match.args_hash ? 'These arguments' : 'Any arguments';
+    switch (choice) {
+      case 'once': return 'This call only.';
+      case 'session': return `${what}, here, ${SESSION_HOURS} hours.`;
+      case 'always': return `${what}, everywhere, until ${whenText(new Date(routerNow() + ALWAYS_MS))}.`;
+      default: return 'It does not run.';
+    }
+  }
+
+  /**
+   * Takes no more room than there is: what would run scrolls, and where that is
+   * not enough, the words of the choices are short.
+   *
+   * @param {number} room  px
+   */
+  fit(room) {
+    this.root.classList.remove('compact');
+    this.box.style.maxHeight = '';
+    let over = this.root.offsetHeight - room;
+    if (over > 0 && this.box.offsetHeight - over < LEAST) {
+      this.root.classList.add('compact');
+      over = this.root.offsetHeight - room;
+    }
+    if (over > 0) this.box.style.maxHeight = `${Math.max(LEAST, this.box.offsetHeight - over)}px`;
+    if (this.box.scrollHeight > this.box.clientHeight + 1) this.box.tabIndex = 0;
+    else this.box.removeAttribute('tabindex');
+  }
+
   /**
    * @param {string} look  classes
    * @param {string} text
@@ -130,15 +169,20 @@ export class ApprovalCard {
   }
 
   /**
-   * A letter goes to its choice; Enter or the space bar then makes it.
+   * A letter or an arrow goes to its choice; Enter or the space bar then makes
+   * it. Tab reaches the first one alone, so that none that lasts is entered by
+   * the way.
    *
    * @param {KeyboardEvent} event
    */
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.repeat) return;
     const choice = Object.keys(CHOICES).find((name) => CHOICES[name]?.key === event.key.toLowerCase());
-    const button = choice && this.choices.querySelector(`[data-choice="${choice}"]`);
-    if (!(button instanceof HTMLElement)) return;
+    const all = this.buttons();
+    const at = all.findIndex((b) => b === document.activeElement);
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const button = step !== undefined && at >= 0 ? all.at((at + step) % all.length) : all.find((b) => b.dataset.choice === choice);
+    if (!button) return;
     event.preventDefault();
     button.focus();
   }
@@ -165,7 +209,7 @@ export class ApprovalCard {
     this.root.dataset.guard = refusal ?? 'armed';
     clearTimeout(this.noteTimer);
     for (const button of this.buttons()) {
-      if (refusal || this.busy) button.setAttribute('aria-disabled', 'true');
+      if ((refusal && button.dataset.choice !== 'deny') || this.busy) button.setAttribute('aria-disabled', 'true');
       else button.removeAttribute('aria-disabled');
     }
     const told = this.note.dataset.guard;
@@ -178,11 +222,10 @@ export class ApprovalCard {
   /** @param {Refusal} refusal */
   refuse(refusal) {
     const opens = this.framed && refusal !== 'early' ? [this.ownWindow('', 'Open it in its own window')] : [];
-    this.say(WHY_NOT[refusal], ...opens);
-    this.note.dataset.guard = refusal; // lies over the choices, so that nothing moves
-    if (refusal !== 'early') return;
-    clearTimeout(this.earlyTimer);
-    this.earlyTimer = setTimeout(() => { if (this.note.dataset.guard === 'early') this.say(''); }, EARLY_FOR);
+    this.say(refusal === 'unseen' && this.framed ? 'Scroll to see all of it, or' : WHY_NOT[refusal], ...opens);
+    const link = this.note.querySelector('a');
+    if (refusal === 'unseen' && link) link.textContent = 'open it in its own window';
+    this.note.dataset.guard = refusal;
   }
 
   /**
@@ -243,7 +286,7 @@ export function outcomeLine({ request }, { status, choice }) {
     status === 'approved' ? { once: 'Allowed once', session: 'Allowed in this session', always: 'Allowed always' }[choice ?? ''] ?? 'Allowed'
     : status === 'denied' ? 'Denied'
     : status === 'expired' ? 'Expired: nobody decided in time'
-    : status === 'cancelled' ? 'No longer asked: the run has ended'
+    : status === 'cancelled' ? 'No longer asked: the run was stopped or is over'
     : 'Decided';
   return `${how}: ${request.tool}`;
 }

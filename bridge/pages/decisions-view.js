@@ -24,13 +24,17 @@ export class Decisions {
    * @param {boolean} [options.single]  one card at a time
    * @param {(conversation: string) => string | undefined} [options.where]  a conversation's name
    * @param {(count: number) => void} [options.counted]
+   * @param {() => number} [options.room]  px that the section may take
+   * @param {() => void} [options.left]  the keyboard has decided the last one
    */
-  constructor(root, { approvals, single = false, where, counted }) {
+  constructor(root, { approvals, single = false, where, counted, room = () => window.innerHeight, left }) {
     this.root = root;
     this.approvals = approvals;
     this.single = single;
     this.where = where;
     this.counted = counted;
+    this.room = room;
+    this.left = left;
     this.title = part(root, '[data-decisions-title]');
     this.list = part(root, '[data-cards]');
     this.said = part(root, '[data-decided]');
@@ -47,7 +51,10 @@ export class Decisions {
       this.list.querySelector('article')?.focus();
     });
     // Whatever comes, goes or grows moves the cards below it.
-    const sizes = new ResizeObserver(() => this.guard.restart());
+    const sizes = new ResizeObserver(() => {
+      this.fit();
+      this.guard.restart();
+    });
     for (const moves of [this.list, root, document.body]) sizes.observe(moves);
     setInterval(() => { if (!document.hidden) this.tick(); }, 1_000);
   }
@@ -88,7 +95,7 @@ export class Decisions {
       this.cards.set(approval.id, card);
       const after = [...this.cards.keys()].filter((id) => id > approval.id).sort()[0];
       this.list.insertBefore(element('li', {}, card.root), this.cards.get(after ?? '')?.root.closest('li') ?? null);
-      this.guard.add(card.root);
+      this.guard.add(card.root, [card.head, card.box, card.choices]);
     }
     const { length } = this.pending;
     this.root.hidden = this.list.childElementCount === 0;
@@ -98,7 +105,16 @@ export class Decisions {
       : this.single ? `The agent waits for you: ${this.skipped + 1} of ${length}`
       : `The agent waits for you: ${length} requests`;
     this.next.hidden = !this.single || length < 2;
+    this.fit();
     this.arm();
+  }
+
+  /** Keeps each card within what can be seen at once. */
+  fit() {
+    if (this.root.hidden) return;
+    const { paddingTop, paddingBottom } = getComputedStyle(this.root);
+    const around = this.single ? this.root.offsetHeight - this.list.offsetHeight : parseFloat(paddingTop) + parseFloat(paddingBottom);
+    for (const card of this.cards.values()) card.fit(this.room() - around);
   }
 
   /**
@@ -117,6 +133,7 @@ export class Decisions {
     item?.replaceChildren(element('p', { class: 'decided', 'data-ended': id, 'data-status': outcome.status }, line));
     this.say(line);
     if (focused) (this.list.querySelector('article') ?? this.title).focus();
+    if (focused && card.keyed && this.cards.size === 0) this.left?.();
     setTimeout(() => {
       item?.remove();
       this.draw();
@@ -158,7 +175,9 @@ export class Decisions {
    */
   choose(card, choice, event) {
     if (!event.isTrusted || card.busy) return; // a person's own press, and nothing that a script sends
-    const refusal = this.guard.refusal(card.root, event);
+    card.keyed = event.detail === 0;
+    // A "no" does no harm, whatever it was meant for.
+    const refusal = choice === 'deny' ? null : this.guard.refusal(card.root, event);
     if (refusal === 'early') this.guard.restart(); // so that pressing on and on decides nothing
     if (refusal) card.refuse(refusal);
     else void this.decide(card, choice);
@@ -198,7 +217,7 @@ export class Decisions {
         stop();
         card.say('');
       });
-      card.say('What lasts needs a sign-in of the last minutes. Sign in again, and it goes on with what you chose.', element('span', { class: 'actions' }, link, back));
+      card.say('What lasts needs a sign-in of the last 15 minutes. Sign in again, and it goes on with what you chose.', element('span', { class: 'actions' }, link, back));
       link.focus();
     } else if (error.status === 409 || error.status === 410) {
       void this.approvals().look(id); // it was decided elsewhere, or its time is over

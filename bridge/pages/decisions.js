@@ -3,7 +3,7 @@
 // of its own for the conversation that the address names after its #, or for
 // all of them.
 
-import { ask, CONVERSATION_ID, Refused, switchedOn } from './api.js';
+import { ask, CONVERSATION_ID, NO_SLOT, Refused, switchedOn } from './api.js';
 import { Approvals } from './approvals.js';
 import { Decisions } from './decisions-view.js';
 import { part } from './dom.js';
@@ -23,15 +23,21 @@ let feed = null;
 let conversation = null;
 let enabled = false;
 let presence = 0; // timer
+let room = Infinity; // px, where the bridge tells
 
 const bridge = joinBridge((id) => {
   conversation = id;
   if (enabled) follow();
+}, (height) => {
+  room = height;
+  decisions.fit();
 });
 
 const decisions = new Decisions(part(document, '[data-decisions]'), {
   approvals: () => approvals,
   single: framed,
+  room: () => (framed ? room : window.innerHeight),
+  left: () => bridge?.tell({ type: 'left' }),
   where: (id) => (framed || conversation !== null ? undefined : names.get(id) ?? 'another conversation'),
   counted: (count) => {
     bridge?.tell({ type: 'pending', count });
@@ -61,7 +67,7 @@ async function enable() {
     const id = location.hash.slice(1);
     conversation = CONVERSATION_ID.test(id) ? id : null;
     approvals.alone ||= conversation === null; // there is no log of all conversations
-    await readNames();
+    if (!(await readNames())) return;
   }
   enabled = true;
   follow();
@@ -95,16 +101,19 @@ function stayPresent() {
   presence = setTimeout(stayPresent, PRESENT_EVERY);
 }
 
+/** @returns {Promise<boolean>} whether there may be something to decide */
 async function readNames() {
   try {
     /** @type {{items: import('./api.js').Conversation[]}} */
     const { items } = await ask('/hux/v1/conversations?limit=200');
     for (const { id, title } of items) names.set(id, title);
   } catch (error) {
-    if (!(error instanceof Refused)) return;
+    if (!(error instanceof Refused)) return true;
     note.dataset.failed = '';
-    note.textContent = error.status === 401 ? 'You are signed out. Open the console to sign in.' : error.message;
+    note.textContent = error.status === 401 ? 'You are signed out. Open the console to sign in.' : error.code === 'no_slot' ? NO_SLOT : error.message;
+    return error.code !== 'no_slot';
   }
+  return true;
 }
 
 function tellSize() {

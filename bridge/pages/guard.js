@@ -1,19 +1,20 @@
 // Keeps a decision from being made by a click or key that was meant for
 // something else. A page that is framed beside the WebUI can be covered, made
 // transparent, moved or shown just under the pointer by the page around it, so
-// a card of it takes a decision only while the browser vouches that all of it
-// is in sight (IntersectionObserver v2), and has been for a moment. Chromium
+// a card of it allows something only while the browser vouches that the parts
+// of it that a decision needs are in sight (IntersectionObserver v2), and have
+// been for a moment. Chromium
 // itself drops clicks on a frame that asks for this and has just been moved. It
 // does not see masks and rounded corners of the page around (SECURITY.md).
 
 const ARMING = 600; // ms that nothing may have changed
 const SAME_PRESS = 80; // ms between a press and the focus that it brings
-const WHOLE = 0.98; // of a card; its edges may fall between pixels
+const WHOLE = 0.98; // of a part; its edges may fall between pixels
 const KEYS = new Set(['Tab', 'Shift', 'Enter', ' ', 'Escape', 'ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight']);
 
 /** @typedef {'unable' | 'unseen' | 'covered' | 'early'} Refusal  why a card takes no decision */
 
-/** What is known of a card. @typedef {{known: boolean, whole: boolean, visible: boolean, since: number}} Sight */
+/** What is known of a part of a card. @typedef {{known: boolean, whole: boolean, visible: boolean, since: number}} Sight */
 
 export class Guard {
   /** @param {() => void} changed  called when the answers of refusal may have changed */
@@ -26,8 +27,10 @@ export class Guard {
     this.typed = -Infinity; // when a key was pressed that is for none of our controls
     this.pressed = -Infinity; // when a pointer was
     this.timer = 0;
-    /** @type {Map<Element, Sight>} */
+    /** @type {Map<Element, Element[]>} each with its parts that must be in sight */
     this.cards = new Map();
+    /** @type {Map<Element, Sight>} of the parts */
+    this.sights = new Map();
     /** @type {IntersectionObserverInit & {trackVisibility: boolean, delay: number}} of version 2 */
     const options = { threshold: [0, 0.5, WHOLE, 1], trackVisibility: true, delay: 100 };
     this.observer = this.framed && this.able ? new IntersectionObserver((entries) => this.look(entries), options) : null;
@@ -52,25 +55,34 @@ export class Guard {
     this.timer = setTimeout(this.changed, ARMING);
   }
 
-  /** @param {Element} card */
-  add(card) {
+  /**
+   * @param {Element} card
+   * @param {Element[]} parts  of it that must be in sight
+   */
+  add(card, parts) {
     const open = !this.observer;
-    this.cards.set(card, { known: open, whole: open, visible: open, since: performance.now() });
-    this.observer?.observe(card);
+    this.cards.set(card, parts);
+    for (const part of parts) {
+      this.sights.set(part, { known: open, whole: open, visible: open, since: performance.now() });
+      this.observer?.observe(part);
+    }
     this.restart();
   }
 
   /** @param {Element} card */
   remove(card) {
+    for (const part of this.cards.get(card) ?? []) {
+      this.sights.delete(part);
+      this.observer?.unobserve(part);
+    }
     this.cards.delete(card);
-    this.observer?.unobserve(card);
     this.restart();
   }
 
   /** @param {IntersectionObserverEntry[]} entries */
   look(entries) {
     for (const entry of entries) {
-      const sight = this.cards.get(entry.target);
+      const sight = this.sights.get(entry.target);
       if (!sight) continue;
       // @ts-ignore: of version 2 of the interface
       const visible = /** @type {boolean} */ (entry.isVisible);
@@ -96,12 +108,12 @@ export class Guard {
     if (!this.able) return 'unable';
     const news = this.observer?.takeRecords() ?? [];
     if (news.length > 0) this.look(news);
-    const sight = this.cards.get(card);
-    if (!sight?.known) return 'early';
-    if (document.hidden || !sight.whole) return 'unseen';
-    if (!sight.visible) return 'covered';
+    const sights = (this.cards.get(card) ?? []).flatMap((part) => this.sights.get(part) ?? []);
+    if (sights.length === 0 || sights.some((sight) => !sight.known)) return 'early';
+    if (document.hidden || sights.some((sight) => !sight.whole)) return 'unseen';
+    if (sights.some((sight) => !sight.visible)) return 'covered';
     const now = performance.now();
-    if (now - Math.max(this.moved, sight.since) < ARMING) return 'early';
+    if (now - Math.max(this.moved, ...sights.map((sight) => sight.since)) < ARMING) return 'early';
     if (by && now - (by.detail > 0 ? this.focusedBefore() : Math.max(this.focused, this.typed)) < ARMING) return 'early';
     return null;
   }

@@ -7,7 +7,10 @@ import { followMe } from './me.js';
 import { joinBridge } from './theme.js';
 import { Timeline } from './timeline.js';
 
-const timeline = new Timeline(part(document, '[data-timeline]'));
+const timeline = new Timeline(part(document, '[data-timeline]'), undefined, (count) => {
+  pending = count;
+  tellPending();
+});
 const tabs = Array.from(document.querySelectorAll('[role="tab"]'), (tab) => /** @type {HTMLElement} */ (tab));
 const whole = part(document, '[data-whole]');
 const wholePage = whole.getAttribute('href') ?? '';
@@ -15,6 +18,7 @@ const wholePage = whole.getAttribute('href') ?? '';
 /** @type {string | null} */
 let conversation = null;
 let enabled = false;
+let pending = 0; // requests that wait
 
 for (const tab of tabs) tab.addEventListener('click', () => select(tab));
 part(document, '[role="tablist"]').addEventListener('keydown', (event) => {
@@ -26,7 +30,7 @@ part(document, '[role="tablist"]').addEventListener('keydown', (event) => {
   to.focus();
 });
 
-joinBridge((id) => {
+const bridge = joinBridge((id) => {
   conversation = id;
   whole.setAttribute('href', id ? `${wholePage}#${id}` : wholePage);
   if (enabled) timeline.show(id);
@@ -59,4 +63,10 @@ function select(chosen) {
     tab.tabIndex = tab === chosen ? 0 : -1;
     part(document, `#${tab.getAttribute('aria-controls')}`).hidden = tab !== chosen;
   }
+  tellPending();
+}
+
+/** The bridge need not show over the composer what is shown here. */
+function tellPending() {
+  bridge?.tell({ type: 'pending', count: part(document, '#activity').hidden ? 0 : pending });
 }

@@ -22,9 +22,10 @@ const FONT_VARS = ['--font-ui', '--font-mono'];
  * Joins the bridge of the page that frames this one.
  *
  * @param {(id: string | null) => void} showConversation
+ * @param {(height: number) => void} [giveRoom]  told how high the page may be, in px
  * @returns {{tell: (message: Record<string, unknown>) => void} | undefined} undefined where no page frames this one
  */
-export function joinBridge(showConversation) {
+export function joinBridge(showConversation, giveRoom) {
   const chat = document.documentElement.dataset.chat;
   if (!chat || window.parent === window) return undefined;
   const tell = (/** @type {Record<string, unknown>} */ message) => window.parent.postMessage({ hux: 1, ...message }, chat);
@@ -32,8 +33,9 @@ export function joinBridge(showConversation) {
   window.addEventListener('message', (event) => {
     if (event.origin !== chat || event.source !== window.parent) return;
     if (event.data?.hux !== 1) return;
-    const { type, id } = event.data;
+    const { type, id, height } = event.data;
     if (type === 'theme') applyTheme(event.data);
+    if (type === 'room' && typeof height === 'number' && height > 0) giveRoom?.(height);
     if (type === 'conversation') showConversation(typeof id === 'string' && CONVERSATION_ID.test(id) ? id : null);
   });
   window.addEventListener('keydown', (event) => {

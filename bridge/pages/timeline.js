@@ -12,6 +12,7 @@ import { EventRow, RunGroup } from './timeline-row.js';
 const MOST = 400; // events shown at once
 const NEAR = 48; // px from the end that count as the end
 const SAY_EVERY = 4_000; // ms between two announcements to a screen reader
+const BESIDE = 112; // px beside the cards, as in decisions.css
 const TICK = 1_000; // ms, the time of a run that goes on
 
 /** @typedef {import('./stream.js').HuxEvent} HuxEvent */
@@ -32,8 +33,9 @@ export class Timeline {
   /**
    * @param {HTMLElement} root  the page's section, of the template "timeline"
    * @param {(conversation: string, newest: HuxEvent) => void} [moved]
+   * @param {(count: number) => void} [counted]  of what waits for a decision
    */
-  constructor(root, moved) {
+  constructor(root, moved, counted) {
     this.root = root;
     this.moved = moved;
     this.pill = part(root, '[data-stream]');
@@ -56,7 +58,11 @@ export class Timeline {
     this.failuresOnly = false;
     this.loading = false;
     this.autonomous = false; // whether there are decisions to make, and runs can be stopped
-    this.decisions = new Decisions(part(root, '[data-decisions]'), { approvals: () => this.approvals });
+    this.decisions = new Decisions(part(root, '[data-decisions]'), {
+      approvals: () => this.approvals,
+      counted,
+      room: () => (matchMedia('(max-height: 640px)').matches ? root.parentElement?.clientHeight ?? 0 : root.clientHeight - BESIDE),
+    });
     this.approvals = new Approvals((pending, settled) => this.decisions.show(pending, settled));
     this.announced = 0; // when a screen reader was told last
     /** @type {HuxEvent[]} of which it was not told yet */
@@ -339,7 +345,7 @@ export class Timeline {
 
   /** @param {EventRow} row */
   filter(row) {
-    row.root.hidden = this.hidden.has(row.category) || (this.failuresOnly && !row.failed);
+    row.root.hidden = (row.refused && row.event.kind === 'tool.started') || this.hidden.has(row.category) || (this.failuresOnly && !row.failed);
   }
 
   /** @returns {HTMLElement[]} what the arrow keys go through */

@@ -165,7 +165,7 @@ test('a framed card that is covered, see-through, clipped or distorted takes no 
   const disguises = {
     'covered all over': 'over',
     'its words covered': 'over: left: 60px; top: 110px; width: 500px; height: 60px',
-    'a corner covered': 'over: left: 60px; top: 90px; width: 12px; height: 12px',
+    'a corner of its words covered': 'over: left: 60px; top: 104px; width: 12px; height: 12px',
     'see-through': 'opacity: .01',
     'a little see-through': 'opacity: .9',
     blurred: 'filter: blur(6px)',
@@ -296,7 +296,7 @@ test('messages, keys and scripted clicks decide nothing', async () => {
   await frame.waitForSelector(`[data-approval="${id}"]`);
   const look = await frame.evaluate(() => {
     const of = (/** @type {string} */ selector) => getComputedStyle(/** @type {Element} */ (document.querySelector(selector)));
-    return { text: of('.call dd').color, back: of('.call').backgroundColor, label: of('.deny .label').color, font: of('.call dd').fontFamily };
+    return { text: of('.call dd').color, back: of('.call-box').backgroundColor, label: of('.deny .label').color, font: of('.call dd').fontFamily };
   });
   assert.notEqual(look.text, look.back, 'no theme hides what would run');
   assert.ok(look.label !== look.back && !/dings/.test(look.font), JSON.stringify(look));

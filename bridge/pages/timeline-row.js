@@ -15,12 +15,14 @@ export class EventRow {
     this.event = event;
     this.category = categoryOf(event.kind);
     this.failed = isFailure(event);
+    this.refused = false; // it tells of a call that did not run
+    this.summary = element('span', { class: 'summary' }, lineOf(event));
     this.under = element('span', { class: 'under' }, event.tombstone ? kindText(event.kind) : under(event));
     this.head = element(
       'button',
       { type: 'button', class: 'line', 'aria-expanded': 'false', 'data-item': '', tabindex: '-1' },
       element('span', { class: 'dot', 'aria-hidden': 'true' }),
-      element('span', { class: 'what' }, element('span', { class: 'summary' }, lineOf(event)), this.under),
+      element('span', { class: 'what' }, this.summary, this.under),
       timeElement(event.created_at),
     );
     this.root = element(
@@ -38,6 +40,26 @@ export class EventRow {
     const shown = this.root.querySelector('.details');
     if (!open) shown?.remove();
     else if (!shown) this.root.append(details(this.event));
+  }
+
+  /**
+   * Says that the call that a page saw begin or fail did not run. Its end says
+   * so; its start is not shown.
+   */
+  refuse() {
+    this.refused = true;
+    this.failed = false;
+    if (this.event.kind === 'tool.started') this.root.hidden = true;
+    this.root.dataset.status = 'cancelled';
+    this.summary.textContent = `${this.event.data?.tool ?? 'The tool'} did not run`;
+    this.under.textContent = kindText(this.event.kind);
+  }
+
+  /** @param {HuxEvent} outcome  of what is asked here */
+  decided(outcome) {
+    if (this.event.tombstone) return;
+    this.root.dataset.status = outcome.status ?? '';
+    this.under.textContent = `${kindText(this.event.kind)} · ${String(outcome.data?.status ?? 'decided')}`;
   }
 
   /** @param {number} ms  since the tool started */
@@ -159,6 +181,11 @@ export class RunGroup {
     if (event.kind === 'run.finished') this.finished ??= event;
     if (event.kind === 'run.cancel_requested') this.stopping = true;
     if (event.kind === 'run.receipt') this.settle(event);
+    if (event.kind === 'approval.resolved') {
+      const asked = this.rows.find(({ event: e }) => e.kind === 'approval.requested' && e.data?.approval_id === event.data?.approval_id);
+      asked?.decided(event);
+      for (const other of this.rows) if (this.isRefused(other.event)) other.refuse();
+    }
     if (event.kind === 'tool.finished') {
       const took = event.data?.duration_ms;
       const call = event.data?.tool_call_id;
@@ -166,7 +193,23 @@ export class RunGroup {
       if (typeof took === 'number') row.took(took);
       else if (start) row.took(Date.parse(event.created_at) - Date.parse(start.event.created_at));
     }
+    if (this.isRefused(event)) row.refuse();
     this.draw();
+  }
+
+  /**
+   * Whether a page told of a call that the decision kept from running. A page
+   * may know a call by another id than the router; then it is one of a tool
+   * that was never allowed in this run.
+   *
+   * @param {HuxEvent} told
+   */
+  isRefused({ kind, reported_by: reporter, status, tombstone, data }) {
+    if (reporter !== 'page' || tombstone || (kind !== 'tool.started' && kind !== 'tool.finished') || status === 'completed') return false;
+    const of = this.rows.map(({ event }) => event).filter((e) => e.kind === 'approval.resolved' && e.data?.tool === data?.tool);
+    const same = of.find((e) => e.data?.tool_call_id === data?.tool_call_id);
+    if (same) return same.status !== 'completed';
+    return of.length > 0 && of.every((e) => e.status !== 'completed');
   }
 
   /** @param {HuxEvent} event  that tells of the receipt */

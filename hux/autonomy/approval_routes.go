@@ -350,9 +350,13 @@ func (c *changes) resolved(tx *store.Tx, call *api.Call, a *Approval, how string
 			data["grant_id"] = *d.GrantID
 		}
 	}
+	outcome := outcomes[a.Status]
+	if how != "deny" { // which says it already
+		outcome += " (" + how + ")"
+	}
 	return c.tell(tx, call, event.Event{
 		ConversationID: a.ConversationID, RunID: a.RunID, Kind: "approval.resolved", Status: &status,
-		Summary: oneLine(outcomes[a.Status] + " (" + how + "): " + a.Request.Tool), Evidence: a.refs(), Data: data.json(),
+		Summary: oneLine(outcome + ": " + a.Request.Tool), Evidence: a.refs(), Data: data.json(),
 	})
 }
 

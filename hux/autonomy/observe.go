@@ -86,6 +86,14 @@ type observation struct {
 	unfinished int // tools that began and are not known to have ended
 }
 
+// endOf says how a tool ended, after its name.
+func endOf(e *event.Event) string {
+	if e.Status != nil && *e.Status == "cancelled" {
+		return " was stopped"
+	}
+	return " has ended"
+}
+
 // observed reads a run's own events back to its start. What has ended may have
 // had an effect; what has not, nobody knows, and nothing is known to have been
 // reverted. What a page saw may have had an effect too, but proves no end.
@@ -114,10 +122,10 @@ func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observ
 		case "tool.finished":
 			ended[callID] = true
 			if kind, has := effectOf(tool); has && e.Reporter == "" {
-				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+" has ended")))
+				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+endOf(&e))))
 			} else if has {
 				o.unfinished++
-				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+" has ended, as a page saw it")))
+				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+endOf(&e)+", as a page saw it")))
 			}
 		case "tool.started":
 			if callID != "" && (ended[callID] || blocked[callID]) { // a gateway tells of a call before it is asked about

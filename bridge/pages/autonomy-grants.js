@@ -76,13 +76,14 @@ export class Grants {
     const left = Date.parse(grant.expires_at) - Date.now();
     const until = new Date(grant.expires_at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
     const facts = [
-      state === 'active' ? `until ${until} (${roughly(left)})` : `${STATES[state] ?? kindText(state)}, was to end ${until}`,
+      state === 'active' ? `until ${until} (${roughly(left)})` : `${effect === 'deny' ? 'was forbidden' : 'was allowed'} until ${until} at most`,
       uses.count === 0 ? 'not used yet' : uses.count === 1 ? 'used once' : `used ${uses.count} times`,
       ...(origin.manual ? ['set by hand'] : []),
     ];
     const row = element(
       'li', { class: 'grant', 'data-grant': grant.id, 'data-state': state },
-      element('span', { class: 'pill', 'data-effect': effect }, effect === 'deny' ? 'Forbidden' : 'Allowed'),
+      state === 'active' ? element('span', { class: 'pill', 'data-effect': effect }, effect === 'deny' ? 'Forbidden' : 'Allowed')
+        : element('span', { class: 'pill', 'data-state': 'off' }, STATES[state] ?? kindText(state)),
       element('div', { class: 'what' },
         element('p', {}, element('b', {}, plain(match.tool)), ` ${plain(matchText(match))}, ${where}`),
         element('p', { class: 'muted' }, `To ${doesText(grant)}; ${facts.join('; ')}.`),

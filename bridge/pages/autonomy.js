@@ -1,7 +1,7 @@
 // The page Autonomy: what the assistant may do without asking, what has been
 // granted and forbidden, and what became of runs that were stopped.
 
-import { ask, CONVERSATION_ID, Refused } from './api.js';
+import { ask, CONVERSATION_ID, NO_SLOT, Refused } from './api.js';
 import { Grants } from './autonomy-grants.js';
 import { PolicyForm } from './autonomy-policy.js';
 import { element, part, plain } from './dom.js';
@@ -54,6 +54,10 @@ async function begin() {
   } catch (error) {
     if (error instanceof Refused && error.status === 401) {
       location.reload(); // the router leads to the sign-in
+      return;
+    }
+    if (error instanceof Refused && error.code === 'no_slot') {
+      note.textContent = NO_SLOT;
       return;
     }
     note.textContent = error instanceof Refused && !error.passing ? error.message : 'The router does not answer. Trying again by itself.';

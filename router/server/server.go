@@ -59,7 +59,7 @@ type Server struct {
 	warnings []string
 	build    hux.Build
 	flags    hux.Flags
-	features []feature // what is switched on
+	features []feature // what is switched on and served
 
 	db        *store.DB
 	stores    *store.Pool
@@ -97,11 +97,6 @@ func New(c *config.Config, o Options) (*Server, error) {
 		config: c, version: o.Version, warnings: o.Warnings,
 		build: api.ThisBuild(c.ImageDigest), flags: hux.ResolveFlags(registry, c.Flags),
 		registry: prometheus.NewRegistry(), features: []feature{}, patience: usualPatience, webhooks: make(chan struct{}, maxWebhooks),
-	}
-	for _, f := range registry {
-		if s.flags.Enabled(f.Name) {
-			s.features = append(s.features, feature{f.Name, f.Description})
-		}
 	}
 	s.closing, s.shut = context.WithCancel(context.Background())
 	for _, name := range s.flags.Unknown {
@@ -198,6 +193,11 @@ func (s *Server) deal(registry []hux.Flag) error {
 	}
 	s.mirror = mirror.New(mirror.Options{Autonomy: dealt.Autonomy, Lease: s.stores.Lease, Slots: s.webUIs, Way: s.wayTo})
 	s.served = api.Served(s.cards)
+	for _, f := range registry {
+		if s.flags.Enabled(f.Name) && s.served[f.Name] {
+			s.features = append(s.features, feature{f.Name, f.Description})
+		}
+	}
 	if err := SwitchRules(s.rules, s.flags, s.served); err != nil {
 		return err
 	}

@@ -35,7 +35,6 @@ document.addEventListener('visibilitychange', refresh);
 setInterval(refresh, REFRESH_EVERY);
 void Promise.all([switchedOn(), load(null)]).then(([on]) => {
   if (on('hux.autonomy')) timeline.withAutonomy(!on('hux.activity_timeline'));
-  part(document, 'a[data-autonomy]').hidden = !on('hux.autonomy');
   const first = list.querySelector('a');
   if (location.hash === '' && first && matchMedia('(min-width: 800px)').matches) {
     history.replaceState(null, '', first.getAttribute('href'));

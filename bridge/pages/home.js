@@ -1,29 +1,17 @@
 // The console's first page.
 
-import { ask, Refused, switchedOn } from './api.js';
+import { ask, Refused } from './api.js';
 import { clearChat } from './chat.js';
-import { followMe, isOperator } from './me.js';
+import { followMe } from './me.js';
 
 let signedIn = false;
-followMe((state, me) => {
-  const link = document.querySelector('[data-operators]');
-  if (me && link instanceof HTMLElement) link.hidden = !isOperator(me);
+followMe((state) => {
   // The session ended while the page was open: the router's own answer to
   // this address is the way back in.
   if (state === 'signed-out' && signedIn) location.reload();
   signedIn ||= state === 'live';
 });
 everywhere();
-void offerPages();
-
-/** Links to the pages of what the router has. */
-async function offerPages() {
-  const on = await switchedOn();
-  for (const [name, flag] of [['activity', 'hux.activity_timeline'], ['autonomy', 'hux.autonomy']]) {
-    const link = document.querySelector(`a[data-${name}]`);
-    if (link instanceof HTMLElement) link.hidden = !on(flag ?? '');
-  }
-}
 
 function everywhere() {
   const button = document.querySelector('[data-everywhere]');

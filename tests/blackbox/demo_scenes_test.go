@@ -185,7 +185,7 @@ func (p player) stop() {
 		e := e.(map[string]any)
 		effects = append(effects, fmt.Sprint(e["kind"], ": ", e["summary"]))
 	}
-	want := []string{"file: write_file has ended", "network: web_extract had begun; nobody saw it end", "process: terminal has ended"}
+	want := []string{"file: write_file has ended", "network: web_extract had begun; nobody saw it end", "process: terminal was stopped"}
 	if receipt["outcome"] != "partially_stopped" || !slices.Equal(effects, want) {
 		text, _ := json.Marshal(receipt)
 		p.t.Errorf("the receipt is %s", text)

@@ -8,9 +8,9 @@ if (window.parent === window) void offer();
 
 async function offer() {
   const [on, me] = await Promise.all([switchedOn(), ask('/hux/api/me').catch(() => null)]);
-  reveal('[data-activity]', on('hux.activity_timeline') || on('hux.autonomy'));
-  reveal('[data-autonomy]', on('hux.autonomy'));
-  reveal('[data-operators]', me !== null && isOperator(me));
+  reveal('activity', on('hux.activity_timeline') || on('hux.autonomy'));
+  reveal('autonomy', on('hux.autonomy'));
+  reveal('status', me !== null && isOperator(me));
 }
 
 /**
@@ -18,7 +18,7 @@ async function offer() {
  * @param {boolean} offered
  */
 function reveal(which, offered) {
-  for (const link of document.querySelectorAll(`[data-pages] a${which}`)) {
+  for (const link of document.querySelectorAll(`[data-pages] a[data-offer="${which}"]`)) {
     if (offered) link.removeAttribute('hidden');
   }
 }

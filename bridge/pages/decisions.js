@@ -52,8 +52,13 @@ else window.addEventListener('hashchange', () => location.reload());
 void enable();
 
 async function enable() {
-  if (!framed && (await ask('/hux/v1/capabilities').catch((error) => error))?.status === 401) {
+  const answer = framed ? null : await ask('/hux/v1/capabilities').catch((error) => error);
+  if (answer?.status === 401) {
     location.assign('/hux/auth/sign-in?next=/hux/api/ui/decisions');
+    return;
+  }
+  if (answer?.code === 'no_slot') {
+    note.textContent = NO_SLOT;
     return;
   }
   const on = await switchedOn();

@@ -1,8 +1,9 @@
 // A framed page's side of the bridge: it says that it listens, takes the
-// WebUI's theme and the id of the conversation that it shows, passes Escape on,
-// and tells how much waits for a decision and how high it is. Messages are taken only from the chat origin and from the window
-// that frames us, and only values that can be nothing but a colour, a list of
-// fonts, a size or an id are used.
+// WebUI's theme, the id of the conversation that it shows and how high it may
+// be, passes Escape on, and tells how much waits for a decision and how high it
+// is. Messages are taken only from the chat origin and from the window that
+// frames us, and only values that can be nothing but a colour, a list of fonts,
+// a size or an id are used.
 
 import { CONVERSATION_ID } from './api.js';
 

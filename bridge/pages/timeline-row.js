@@ -71,7 +71,8 @@ export class EventRow {
 /** @param {HuxEvent} event */
 function under(event) {
   const parts = [kindText(event.kind)];
-  if (event.status && !event.kind.endsWith(`.${event.status}`)) parts.push(statusText(event.status).toLowerCase());
+  // How a decision came out is in its line.
+  if (event.status && event.kind !== 'approval.resolved' && !event.kind.endsWith(`.${event.status}`)) parts.push(statusText(event.status).toLowerCase());
   const count = event.evidence.length;
   if (count > 0) parts.push(count === 1 ? '1 reference' : `${count} references`);
   return parts.join(' · ');

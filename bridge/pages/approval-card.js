@@ -59,7 +59,7 @@ export class ApprovalCard {
       ...(where ? [element('p', { class: 'muted' }, 'In ', plain(where))] : []),
       element('p', { id: `${id}-does`, class: 'does' }, `It would ${doesText(request)}.`),
     );
-    this.box = element('div', { class: 'call-box', role: 'group', 'aria-label': 'What would run' }, this.call(), ...this.words());
+    this.box = element('div', { class: 'call-box', role: 'group', 'aria-label': 'What would run' }, this.call(), ...this.hidden());
     this.choices = element('div', { class: 'choices', role: 'toolbar', 'aria-label': 'Your decision' });
     this.help = element('p', { class: 'help muted' }, 'Keys: ', request.choices.length > 2 ? 'O, D, S or A' : 'O or D', ', then Enter.');
     this.root = element(
@@ -92,11 +92,11 @@ export class ApprovalCard {
     return element('dl', { class: 'call' }, ...rows);
   }
 
-  /** What the agent says of it, where it says anything of its own. */
-  words() {
-    const { summary, tool } = this.approval.request;
-    if (summary === tool || summary.startsWith(`${tool}: `)) return [];
-    return [element('p', { class: 'words' }, element('span', { class: 'muted' }, 'In the agent’s words: '), plain(summary))];
+  /** That something is hidden of the call, where it is. */
+  hidden() {
+    const [, count] = this.approval.request.summary.match(/\(([0-9]+) characters? hidden\)$/) ?? [];
+    if (!count) return [];
+    return [element('p', { class: 'words' }, `Hidden, since it looks like a secret: ${count} characters.`)];
   }
 
   /**

@@ -6,8 +6,8 @@ import { armed, choose, composerFrame, demoWithAgent, openSession } from './agen
 import { openPanel, picture, signedIn } from './support.mjs';
 
 const running = demoWithAgent();
-const command = Array.from({ length: 60 }, (_, i) => `echo "step ${i} of a long script" >> /work/log.txt`).join('\n');
-const args = { command, timeout: 30, cwd: '/work/project' };
+const command = Array.from({ length: 60 }, (_, i) => `echo "step ${i} of a long script" >> /home/alice/log.txt`).join('\n');
+const args = { command, timeout: 30, cwd: '/home/alice/project' };
 const phone = { width: 390, height: 667 };
 const desk = { width: 1280, height: 800 };
 

@@ -1,11 +1,13 @@
 package autonomy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,27 +69,28 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 	var a *Approval
 	var c changes
 	status := http.StatusCreated
+	var refused error
 	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		c, status = changes{}, http.StatusCreated
+		c, status, refused = changes{}, http.StatusCreated, nil
 		if err := s.place(tx, call, in.Run, &q); err != nil {
 			return err
 		}
-		if err := s.running(tx, &q); err != nil {
-			return err
+		if refused = s.running(tx, &q); refused != nil {
+			return kept(refused)
 		}
 		if value := tx.Get(callsBucket, s.callKey(&q)); value != nil {
 			var said askedCall
 			if err := json.Unmarshal(value, &said); err != nil {
 				return err
 			}
-			stands, err := s.stands(tx, call, &q, said)
-			if err != nil {
-				return err
-			}
-			if stands && said.ApprovalID != nil {
-				status = http.StatusOK
-				a, err = s.approvals.Load(tx, call, *said.ApprovalID)
-				return err
+			if said.ApprovalID != nil {
+				if a, err = s.approvals.Load(tx, call, *said.ApprovalID); err != nil {
+					return err
+				}
+				if a.stands(time.Now()) {
+					status = http.StatusOK
+					return nil
+				}
 			}
 		}
 		if a, err = s.ask(tx, call, &q, &c); err != nil {
@@ -105,7 +108,7 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 		}
 		return tx.Put(callsBucket, s.callKey(&q), value)
 	})
-	if err != nil {
+	if err := cmp.Or(err, refused); err != nil {
 		return err
 	}
 	s.wake(call.Tenant(), c)
@@ -121,7 +124,7 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 // to see it, it has expired as soon as it is made.
 func (s *Service) ask(tx *store.Tx, call *api.Call, q *question, c *changes) (*Approval, error) {
 	attended := s.Log.Present(string(q.conversation.Owner))
-	shown := Show(q.tool, q.args)
+	shown := show(q.tool, q.args, slices.Contains(q.capabilities, Execute))
 	choices := Choices(q.capabilities, true)
 	if shown.Hidden > 0 { // nobody can judge once for all what they have not seen
 		choices = []Choice{Once, DenyChoice}

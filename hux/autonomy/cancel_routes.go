@@ -196,6 +196,9 @@ func (s *Service) beginStop(tx *store.Tx, call *api.Call, conv *conversation.Con
 // more for a stop that was asked for at once.
 const stopMargin = 2 * time.Second
 
+// stopTries is how long what runs a run is asked again while it says nothing.
+const stopTries = time.Hour
+
 // stopUpstream really stops the run, and writes the receipt once it is at its
 // end there. A receipt that somebody else writes meanwhile ends nothing there.
 func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, runID string) {
@@ -222,7 +225,9 @@ func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, 
 		slog.Warn("stopping a run", "tenant", db.Tenant(), "cause", err)
 	}
 	err = s.conclude(s.Closing, db, conversationID, runID, func(st *stop) bool {
-		st.Asking, st.Confirmed, st.Refused = false, err == nil, err != nil
+		silent := err != nil && ctx.Err() != nil // neither yes nor no
+		st.Asking = silent && time.Since(st.RequestedAt.Time) < stopTries
+		st.Confirmed, st.Refused = err == nil, err != nil
 		return st.Confirmed // else its events or the deadline say how it ended
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package autonomy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -94,13 +95,14 @@ func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call)
 	var said askedCall
 	var c changes
 	var replayed bool
+	var refused error
 	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		c, replayed = changes{}, false
+		c, replayed, refused = changes{}, false, nil
 		if err := s.place(tx, call, in.Run, &q); err != nil {
 			return err
 		}
-		if err := s.running(tx, &q); err != nil {
-			return err
+		if refused = s.running(tx, &q); refused != nil {
+			return kept(refused)
 		}
 		if value := tx.Get(callsBucket, s.callKey(&q)); value != nil {
 			said = askedCall{}
@@ -116,7 +118,7 @@ func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call)
 		said, err = s.judge(tx, call, &q, &c)
 		return err
 	})
-	if err != nil {
+	if err := cmp.Or(err, refused); err != nil {
 		return err
 	}
 	s.wake(call.Tenant(), c)

@@ -241,6 +241,9 @@ func (s *Service) revokeGrant(w http.ResponseWriter, r *http.Request, call *api.
 				return err
 			}
 			g.State = "revoked"
+			if g.Effect != Allow {
+				return call.RecentSignIn() // more is allowed without it
+			}
 			return nil
 		})
 		if err != nil {

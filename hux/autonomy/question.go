@@ -1,6 +1,7 @@
 package autonomy
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -112,11 +113,27 @@ func (s *Service) stands(tx *store.Tx, call *api.Call, q *question, said askedCa
 		if err != nil || a == nil || effect == Deny {
 			return false, err
 		}
-		return a.Status != Once.Status() || now.Sub(a.Decision.At.Time) < retryWindow, nil
+		return a.stands(now), nil
 	case said.Ruling.Effect == Allow:
 		return effect == Allow && now.Sub(said.At.Time) < retryWindow, nil
 	}
 	return true, nil
+}
+
+// stands reports whether the approval is still the answer to its call: what a
+// person has approved is for the length of a retry alone.
+func (a *Approval) stands(now time.Time) bool {
+	return a.Status != Once.Status() || now.Sub(a.Decision.At.Time) < retryWindow
+}
+
+// kept lets a transaction keep what it has written although the request is
+// refused: when a turn was heard of first must not be forgotten, or it could
+// ask again after the stop. A failure of the store is none of that.
+func kept(refused error) error {
+	if e := (*hux.Error)(nil); errors.As(refused, &e) {
+		return nil
+	}
+	return refused
 }
 
 // asked turns what applies to a call into a question, for an agent that asks a

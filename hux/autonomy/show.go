@@ -28,10 +28,15 @@ const maxSummary = 280
 
 // Show makes of a call what a person is shown of it.
 func Show(tool string, args map[string]any) Shown {
+	return show(tool, args, slices.Contains(Capabilities(tool, nil), Execute))
+}
+
+// show is Show of a call that executes something, whatever its tool is, or not.
+func show(tool string, args map[string]any, executes bool) Shown {
 	if args == nil {
 		args = map[string]any{}
 	}
-	mask, executes := redact.Mask, slices.Contains(Capabilities(tool, nil), Execute)
+	mask := redact.Mask
 	if executes {
 		mask = redact.MaskCommands
 	}

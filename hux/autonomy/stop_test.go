@@ -329,8 +329,10 @@ func TestAStopIsOfTheTurnToo(t *testing.T) {
 		u.answer <- nil
 		synctest.Wait()
 		time.Sleep(time.Second)
-		if a := ask("turn-1"); a.code != hux.RunEnded {
-			t.Errorf("once it is stopped: %d %s", a.status, a.body)
+		for _, turn := range []string{"turn-1", "heard-of-late"} {
+			if a := ask(turn); a.code != hux.RunEnded {
+				t.Errorf("%s once it is stopped: %d %s", turn, a.status, a.body)
+			}
 		}
 		if a := ask("turn-2"); a.status != http.StatusOK {
 			t.Errorf("the next turn: %d %s", a.status, a.code)

@@ -41,7 +41,8 @@ func aimsOf(tool string, args map[string]any) (a aims) {
 		if a.hosts && ok {
 			text, ok = hostOf(text)
 		} else if ok {
-			text, ok = cleanTarget(tool, text), !many
+			ok = !many && !slices.Contains(strings.Split(text, "/"), "..") // behind a link, .. is not what it looks like
+			text = cleanTarget(tool, text)
 		}
 		if !ok || text == "" {
 			a.unread = true

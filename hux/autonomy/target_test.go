@@ -20,7 +20,8 @@ func TestTarget(t *testing.T) {
 		want string
 	}{
 		"a path":                 {"write_file", path("a/b"), "a/b"},
-		"a long way there":       {"write_file", path("/etc/../etc//./passwd"), "/etc/passwd"},
+		"a long way there":       {"write_file", path("/etc//./passwd"), "/etc/passwd"},
+		"a way back":             {"write_file", path("/etc/link/../passwd"), ""},
 		"a path like a host":     {"write_file", path("//etc/passwd"), "/etc/passwd"},
 		"a number":               {"write_file", path(7), ""},
 		"two paths":              {"write_file", path([]any{"a", "b"}), ""},

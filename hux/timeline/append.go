@@ -141,7 +141,7 @@ func (s *Service) confirm(tx *store.Tx, call *api.Call, c *conversation.Conversa
 	if err := s.claim(tx, c.ID, call, e.RunID, r); err != nil {
 		return nil, err
 	}
-	if first, err := event.Confirm(tx, e); err != nil || !first {
+	if first, err := event.Confirm(tx, e); err != nil || !first || e.Kind == "run.started" { // another may be under way by now
 		return nil, err
 	}
 	return s.follow(tx, call, c, e)

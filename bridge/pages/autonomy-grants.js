@@ -1,6 +1,7 @@
 // The grants of the page Autonomy: what each is for, exactly, and until when;
 // taking one back, and forbidding a tool by hand.
 
+import { signInAgain } from './again.js';
 import { ask, Refused } from './api.js';
 import { valueText } from './approval-card.js';
 import { CAPABILITIES, doesText, matchText, roughly } from './autonomy-words.js';
@@ -139,7 +140,15 @@ export class Grants {
       after.focus();
     } catch (error) {
       button.disabled = false;
-      if (error instanceof Refused && error.status === 409) await this.load().catch((again) => this.failed(again));
+      if (error instanceof Refused && error.code === 'recent_sign_in_required') {
+        const { link } = signInAgain(() => {
+          this.note.hidden = true;
+          void this.revoke(grant, row, button);
+        });
+        this.note.hidden = false;
+        this.note.replaceChildren('Taking a denial back allows more, and needs a sign-in of the last 15 minutes. ', link);
+        link.focus();
+      } else if (error instanceof Refused && error.status === 409) await this.load().catch((again) => this.failed(again));
       else this.failed(error);
     }
   }

@@ -260,9 +260,9 @@ func TestWebUIApprovalsFollowThePolicy(t *testing.T) {
 // The page's own ways to decide are closed, and say where to decide.
 func TestWebUIDecidesNothingItself(t *testing.T) {
 	t.Parallel()
-	u := newSlotUI(t)
 	for name, flags := range map[string]string{"on": "all", "off": "hux.foundation,hux.activity_timeline"} {
 		t.Run(name, func(t *testing.T) {
+			u := newSlotUI(t)
 			h := u.start(t, flags, "alice")
 			alice := h.signIn(t, "h2", "alice")
 			alice.visit(t, chatURL+"/")

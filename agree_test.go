@@ -192,6 +192,32 @@ func TestExamplesAndTypesAgreeWithSchemas(t *testing.T) {
 	}
 }
 
+// The kinds of event that the schema gives as examples are all there are, and
+// those that a body may have are those that a client may post.
+func TestEventKindsAgreeWithSchemas(t *testing.T) {
+	set := schemas(t)
+	kind := object(t, set.File("defs"))["$defs"].(map[string]any)["event_kind"].(map[string]any)
+	posted := object(t, set.File("hux.event.create.v1"))["properties"].(map[string]any)["kind"].(map[string]any)
+	for what, c := range map[string]struct {
+		kinds []string
+		said  any
+	}{"all": {event.Kinds, kind["examples"]}, "posted": {event.ClientKinds, posted["enum"]}} {
+		said := map[string]bool{}
+		for _, k := range c.said.([]any) {
+			said[k.(string)] = true
+		}
+		for _, k := range c.kinds {
+			if !said[k] {
+				t.Errorf("%s: the schema has no %s", what, k)
+			}
+			delete(said, k)
+		}
+		for k := range said {
+			t.Errorf("%s: the router has no %s", what, k)
+		}
+	}
+}
+
 // A record's Go type has just the members that its schema has: one that the
 // type lacks is only allowed where the router never writes it. The envelope's
 // owner is left out of the records that are the tenant's.

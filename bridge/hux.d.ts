@@ -103,7 +103,7 @@ export namespace defs {
 
   /** Evidence by reference, never its content. */
   export interface EvidenceRef {
-    kind: 'tool_call' | 'message' | 'event' | 'memory' | 'artifact_version' | 'source' | 'passage' | 'approval' | 'receipt' | 'ci_build' | 'commit' | 'image_digest' | 'registry_manifest' | 'flux_revision' | 'pod' | 'probe' | 'attestation';
+    kind: 'tool_call' | 'message' | 'event' | 'memory' | 'artifact_version' | 'source' | 'passage' | 'approval' | 'receipt' | 'ci_build' | 'commit' | 'image_digest' | 'registry_manifest' | 'flux_revision' | 'pod' | 'probe' | 'attestation' | 'attachment' | 'conversation' | 'project' | 'grant' | 'policy' | 'release';
     id: string;
     hash?: defs.Digest;
     owner: 'hux' | 'gateway' | 'ci' | 'registry' | 'flux' | 'cluster';
@@ -330,7 +330,7 @@ export namespace defs {
 
   /** The data of the frame hux.closing: why the stream ends. */
   export interface StreamClosing {
-    reason: 'token_expired' | 'flag_off' | 'slow_consumer' | 'shutdown';
+    reason: 'token_expired' | 'flag_off' | 'store_corrupt' | 'shutdown';
   }
 
   /** Part of a text, in characters (code points): from start on, up to but without end. */

@@ -19,6 +19,7 @@ const KIND_TEXT = {
   'grant.created': 'Granted',
   'grant.revoked': 'Grant taken back',
   'policy.changed': 'Level or budgets changed',
+  'policy.bypassed': 'Ran without being allowed',
 };
 
 /** @type {Record<string, string>} */

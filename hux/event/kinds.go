@@ -5,11 +5,11 @@ package event
 var Kinds = []string{
 	"run.started", "run.finished", "run.cancel_requested", "run.receipt",
 	"message.committed", "message.corrected", "tool.started", "tool.finished", "attachment.added",
-	"approval.requested", "approval.resolved", "grant.created", "grant.revoked", "policy.changed",
+	"approval.requested", "approval.resolved", "grant.created", "grant.revoked", "policy.changed", "policy.bypassed",
 	"mode.changed", "route.changed",
 	"memory.proposed", "memory.approved", "memory.rejected", "memory.expired", "memory.forgotten", "memory.used",
-	"artifact.created", "artifact.version", "artifact.promoted", "source.added", "citation.added",
-	"privacy.notice", "privacy.control", "conversation.branched", "conversation.forgotten",
+	"artifact.created", "artifact.version", "artifact.promoted", "source.added", "source.changed", "citation.added",
+	"privacy.notice", "privacy.control", "conversation.branched", "conversation.forgotten", "clarify.requested", "clarify.resolved",
 }
 
 // ClientKinds are those that a client may post; all others are the router's.

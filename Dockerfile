@@ -19,6 +19,8 @@ ENV container=docker HUX_LISTEN=:8080 HUX_DATA=/var/lib/hux
 VOLUME /var/lib/hux
 EXPOSE 8080
 USER 65532:65532
+# docker stop waits 10 s before it kills, and hux may take longer: docker run --stop-timeout 40
+STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s CMD ["/usr/local/bin/hux", "healthz"]
 ENTRYPOINT ["/usr/local/bin/hux"]
 CMD ["serve"]

@@ -119,6 +119,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		defer stop()
+		context.AfterFunc(ctx, stop) // a second signal ends what the first did not
 	}
 	return c(ctx, args, stdout, stderr)
 }

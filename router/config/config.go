@@ -28,6 +28,7 @@ type Config struct {
 	TempDir        string // "": the system's
 	Key            []byte
 	Grace          time.Duration
+	Drain          time.Duration
 	AccessLog      bool
 	Flags          []string
 	ImageDigest    string

@@ -44,6 +44,7 @@ var Options = []Option{
 	{Key: "temp_dir", Usage: "directory for long request bodies of unknown length while they are under way, 4 at a time and slot, each up to upload_limit; the system's temporary directory by default; on a read-only root mount an emptyDir or a tmpfs there, and never the data directory's disk", set: str(func(c *Config) *string { return &c.TempDir })},
 	{Key: "key", Secret: true, Usage: "router key: at least 32 random bytes in base64; hashes user ids and seals sessions; keep it outside the data directory, and never change it", set: setKey},
 	{Key: "grace", Default: "20s", Usage: "how long open requests may take to end at shutdown", set: duration(time.Second, 10*time.Minute, func(c *Config) *time.Duration { return &c.Grace })},
+	{Key: "drain", Default: "0s", Usage: "how long /hux/readyz says 503 at shutdown before anything else changes, so that a load balancer looks elsewhere; twice the time between its probes", set: duration(0, 10*time.Minute, func(c *Config) *time.Duration { return &c.Drain })},
 	{Key: "access_log", Default: "true", Usage: "log each request", set: boolean(func(c *Config) *bool { return &c.AccessLog })},
 	{Key: "flags", Many: true, Usage: "capabilities to switch on, by name or \"all\"", set: list(func(c *Config) *[]string { return &c.Flags })},
 	{Key: "image_digest", Usage: "digest of the running image, sha256:…, as the deployment pins it", set: setDigest},

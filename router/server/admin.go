@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -36,20 +36,28 @@ type AdminRequest struct {
 
 // ServeAdmin takes operators' commands until stop is called. Run does so too.
 func (s *Server) ServeAdmin() (stop func(), err error) {
-	path := AdminSocket(s.config.Data)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a crash: the database's lock is ours, so nobody serves it
-		return nil, err
-	}
-	l, err := net.Listen("unix", path)
+	d, err := s.adminDoor()
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(err, l.Close())
+	go func() { _ = d.serve() }()
+	return func() { _ = d.server.Close() }, nil
+}
+
+// adminDoor takes the operators' socket.
+func (s *Server) adminDoor() (*door, error) {
+	path := AdminSocket(s.config.Data)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a crash: the database's lock is ours, so nobody serves it
+		return nil, fmt.Errorf("operators' socket: %w", err)
 	}
-	server := &http.Server{Handler: s.adminHandler(), ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = server.Serve(l) }()
-	return func() { _ = server.Close() }, nil
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("operators' socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("operators' socket: %w", err), l.Close())
+	}
+	return newDoor(l, s.adminHandler()), nil
 }
 
 // adminHandler answers operators' commands. It authenticates nobody: whoever

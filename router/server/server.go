@@ -9,18 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	contract "bstein.dev/hux"
 	"bstein.dev/hux/bridge"
@@ -276,88 +272,6 @@ func (s *Server) mapSites(local http.Handler) {
 
 // Close gives the state back after Run.
 func (s *Server) Close() error { return errors.Join(s.stores.Close(), s.db.Close()) }
-
-// Run serves on listener, and operators on the socket in the data directory,
-// until ctx ends; then it tells open streams, lets requests end within the
-// grace time, and returns.
-func (s *Server) Run(ctx context.Context, listener net.Listener) error {
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var wg sync.WaitGroup
-	defer func() { stop(); wg.Wait() }()
-	wg.Go(func() { s.tenants.Run(background) })
-	wg.Go(func() {
-		if err := s.identity.Run(background); err != nil && background.Err() == nil {
-			slog.Error("identity stopped", "cause", err)
-		}
-	})
-	wg.Go(func() { s.stores.Run(background) })
-	wg.Go(func() { s.sweep(background) })
-	wg.Go(func() { s.due.Run(background) })
-	if s.rules.Switched(autonomy.Flag) {
-		wg.Go(func() { s.mirror.Run(s.closing) })
-	}
-	wg.Go(func() { s.runSelfCheck(background) })
-	stopAdmin, err := s.ServeAdmin()
-	if err != nil {
-		return fmt.Errorf("operators' socket: %w", err)
-	}
-	defer stopAdmin()
-	stopMetrics, err := s.serveMetrics()
-	if err != nil {
-		return err
-	}
-	defer stopMetrics()
-
-	server := &http.Server{
-		Handler:           http.HandlerFunc(s.serve),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    maxHeader,
-		BaseContext:       func(net.Listener) context.Context { return background },
-		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
-	}
-	serve := server.Serve
-	if s.config.TLSCert != "" {
-		if server.TLSConfig, err = tlsConfig(s.config.TLSCert, s.config.TLSKey); err != nil {
-			return err
-		}
-		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
-	}
-	failed := make(chan error, 1)
-	go func() { failed <- serve(listener) }()
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	s.draining.Store(true)
-	s.shut()
-	slog.Info("shutting down", "grace", s.config.Grace.String())
-	s.proxy.Drain()
-	graceful, cancel := context.WithTimeout(background, s.config.Grace)
-	defer cancel()
-	if err := server.Shutdown(graceful); err != nil {
-		slog.Warn("requests were cut at the end of the grace time")
-		stop()
-		return server.Close()
-	}
-	return nil
-}
-
-func (s *Server) serveMetrics() (stop func(), err error) {
-	if s.config.MetricsListen == "" {
-		return func() {}, nil
-	}
-	l, err := net.Listen("tcp", s.config.MetricsListen)
-	if err != nil {
-		return nil, fmt.Errorf("metrics_listen: %w", err)
-	}
-	m := http.NewServeMux()
-	m.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
-	server := &http.Server{Handler: m, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = server.Serve(l) }()
-	return func() { _ = server.Close() }, nil
-}
 
 // console is where our own pages are: with one origin, beside the WebUI.
 func (s *Server) console() *url.URL {

@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +19,8 @@ var (
 	link     = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	heading  = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 	fence    = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	section  = regexp.MustCompile(`(?m)^#+ (\d(?:\.\d)?) `)
+	cited    = regexp.MustCompile(`contracts (\d(?:\.\d)?(?:, \d(?:\.\d)?)*)`)
 	noAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
@@ -82,6 +86,55 @@ func hasAnchor(page, anchor string) bool {
 		}
 	}
 	return false
+}
+
+// A comment that cites the contract, such as "contracts 2.4", names a section
+// of docs/contract.
+func TestCitedSectionsOfTheContractAreThere(t *testing.T) {
+	sections := map[string]bool{}
+	pages, err := filepath.Glob("docs/contract/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range section.FindAllStringSubmatch(string(text), -1) {
+			sections[found[1]] = true
+		}
+	}
+	seen := 0
+	err = fs.WalkDir(os.DirFS("."), ".", func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && file != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules"):
+			return fs.SkipDir
+		case entry.IsDir() || !slices.Contains([]string{".go", ".js", ".mjs"}, path.Ext(file)):
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, found := range cited.FindAllStringSubmatch(string(text), -1) {
+			for _, number := range strings.Split(found[1], ", ") {
+				seen++
+				if !sections[number] {
+					t.Errorf("%s cites contracts %s, and docs/contract has no such section", file, number)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 50 {
+		t.Errorf("only %d citations were found", seen)
+	}
 }
 
 // The table of errors has each code with its status and what it means.

@@ -34,6 +34,14 @@ type boltEngine struct {
 // that it changes anew, and at the quota nothing could be taken away any more.
 const spareBytes = 4 << 20
 
+// pageSize is of new files; an older one keeps its own. Of events, which have
+// some 700 bytes, a page of the usual 4 KiB holds three on average.
+const pageSize = 8 << 10
+
+// fill is how full a page of events and records is left behind as new ones
+// come after it. bbolt's own half is for keys that come in any order.
+const fill = 0.9
+
 func openBolt(path string, quota int64) (e *boltEngine, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a file that was cut faults where it is read
 	defer func() {
@@ -51,6 +59,7 @@ func openBolt(path string, quota int64) (e *boltEngine, err error) {
 		InitialMmapSize: 64 << 20, // so that a writer never waits for a reader in order to remap
 		MaxSize:         int(quota),
 		NoStatistics:    true,
+		PageSize:        pageSize,
 	})
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
@@ -252,6 +261,7 @@ func (t boltTx) put(bucket, key string, value []byte) error {
 	if err != nil {
 		return err
 	}
+	b.FillPercent = fill
 	return b.Put([]byte(key), value)
 }
 

@@ -41,7 +41,7 @@ func TestDamageIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const page = 4096
+	const page = 8 << 10
 	use := func(content []byte) error {
 		path := filepath.Join(t.TempDir(), "damaged.db")
 		if err := os.WriteFile(path, content, 0o600); err != nil {

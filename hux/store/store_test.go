@@ -2,7 +2,9 @@ package store_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -139,4 +141,40 @@ func TestReadersSeeWhatIsOnDisk(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A log's file is less than twice its values: a page is left nearly full as
+// new keys come after it.
+func TestALogTakesLittleMoreThanItsValues(t *testing.T) {
+	const entries, value = 3000, 700 // about an event's bytes
+	path := filepath.Join(t.TempDir(), "log.db")
+	db, err := store.Open(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < entries; n += 3 {
+		err := db.Update(t.Context(), func(tx *store.Tx) error {
+			for i := range 3 { // of three conversations, in turn
+				key := binary.BigEndian.AppendUint64(fmt.Appendf(nil, "cnv_%032d", i), uint64(n)) //nolint:gosec // small
+				if err := tx.Put("events", string(key), make([]byte, value)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const spare = 1 << 20 // what the file grows by at a time
+	if most := int64(entries*value*8/5 + spare); info.Size() > most {
+		t.Errorf("%d values of %d bytes take %d bytes, not %d", entries, value, info.Size(), most)
+	}
 }

@@ -121,13 +121,14 @@ func agents(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 			return err
 		}
 		table := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(table, "AGENT\tSLOT\tNAME\tCREATED\tLAST USED\tSTATE")
+		fmt.Fprintln(table, "AGENT\tSLOT\tNAME\tCREATED\tLAST USED\tHOOK\tEVENTS\tWEBHOOK\tSTATE")
 		for _, a := range list {
 			state := "good"
 			if a.Revoked {
 				state = "revoked"
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", a.ID, a.Slot, a.Name, day(a.CreatedAt), day(a.LastUsed), state)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				a.ID, a.Slot, a.Name, day(a.CreatedAt), day(a.LastUsed), since(a.Hook), since(a.Events), since(a.Webhook), state)
 		}
 		return table.Flush()
 	default:
@@ -153,6 +154,13 @@ func day(t time.Time) string {
 		return "-"
 	}
 	return t.UTC().Format("2006-01-02 15:04")
+}
+
+func since(t *hux.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return day(t.Time)
 }
 
 // operatorCommand is a command line of the form VERB WORD …, with flags

@@ -1,6 +1,7 @@
 package autonomy
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -75,7 +76,11 @@ func (a Approval) Decidable(choice Choice, hash string, now time.Time) error {
 	case state == "expired":
 		return hux.Errorf(hux.ApprovalExpired, "The time to decide this is over.")
 	default:
-		if err := ApprovalStates.Check(state, choice.Status()); err != nil {
+		err := ApprovalStates.Check(state, choice.Status())
+		if e := (*hux.Error)(nil); errors.As(err, &e) {
+			e.Detail = "This comes too late: nobody waits for the answer any more, and nothing is allowed by it."
+		}
+		if err != nil {
 			return err
 		}
 	}

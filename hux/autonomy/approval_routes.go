@@ -75,6 +75,9 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 		if err := s.place(tx, call, in.Run, &q); err != nil {
 			return err
 		}
+		if err := s.hookAsks(tx, hux.Agent(call.Actor.ID), &c); err != nil {
+			return err
+		}
 		if refused = s.running(tx, &q); refused != nil {
 			return kept(refused)
 		}
@@ -102,11 +105,7 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 		}
 		said := v.asked()
 		said.ApprovalID = &a.ID
-		value, err := json.Marshal(said)
-		if err != nil {
-			return err
-		}
-		return tx.Put(callsBucket, s.callKey(&q), value)
+		return s.keep(tx, &q, said)
 	})
 	if err := cmp.Or(err, refused); err != nil {
 		return err
@@ -353,6 +352,9 @@ func (c *changes) resolved(tx *store.Tx, call *api.Call, a *Approval, how string
 			data["grant_id"] = *d.GrantID
 		}
 	}
+	if how == callEnded {
+		data["cause"] = "call_ended"
+	}
 	outcome := outcomes[a.Status]
 	if how != "deny" { // which says it already
 		outcome += " (" + how + ")"
@@ -383,6 +385,10 @@ func (s *Service) expireApproval(ctx context.Context, db *store.Lease, i due.Ite
 	s.wake(db.Tenant(), c)
 	return err
 }
+
+// callEnded is why what a person is asked about is cancelled once its call has
+// ended, as where the agent waits for its hook no longer.
+const callEnded = "the agent ended the call before anybody decided"
 
 // end moves a pending approval without a decision.
 func (s *Service) end(tx *store.Tx, call *api.Call, a *Approval, status, why string, c *changes) error {

@@ -128,27 +128,9 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 		if s.Conversations.RunOf(tx, runID) != conv.ID {
 			return hux.Errorf(hux.NotFound, "There is no such run in this conversation.")
 		}
-		st, err := s.readStop(tx, conv.ID, runID)
-		if err != nil {
+		var st *stop
+		if st, asking, err = s.askStop(tx, call, conv, runID, &c); err != nil {
 			return err
-		}
-		if st == nil {
-			st = &stop{RunID: runID, RequestedAt: hux.Now(), RequestedBy: call.Actor}
-			if err := s.beginStop(tx, call, conv, st, &c); err != nil {
-				return err
-			}
-			asking = st.ReceiptID == ""
-		} else {
-			asking = !st.Confirmed
-		}
-		if asking = asking && s.Stop != nil; asking && !st.Asking {
-			st.Asking = true
-			if err := due.Put(tx, st.again(conv.ID)); err != nil {
-				return err
-			}
-			if err := s.writeStop(tx, conv.ID, st); err != nil {
-				return err
-			}
 		}
 		answer, err = s.cancellation(tx, st)
 		return err
@@ -165,6 +147,31 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 		status = http.StatusOK
 	}
 	return api.JSON(w, status, answer)
+}
+
+// askStop notes that a run is to stop, unless that is known. asking says that
+// whatever runs it is to be asked once this is durable.
+func (s *Service) askStop(tx *store.Tx, call *api.Call, conv *conversation.Conversation, runID string, c *changes) (st *stop, asking bool, err error) {
+	if st, err = s.readStop(tx, conv.ID, runID); err != nil {
+		return nil, false, err
+	}
+	if st == nil {
+		st = &stop{RunID: runID, RequestedAt: hux.Now(), RequestedBy: call.Actor}
+		if err := s.beginStop(tx, call, conv, st, c); err != nil {
+			return nil, false, err
+		}
+		asking = st.ReceiptID == ""
+	} else {
+		asking = !st.Confirmed
+	}
+	if asking = asking && s.Stop != nil; asking && !st.Asking {
+		st.Asking = true
+		if err := due.Put(tx, st.again(conv.ID)); err != nil {
+			return nil, false, err
+		}
+		err = s.writeStop(tx, conv.ID, st)
+	}
+	return st, asking, err
 }
 
 // beginStop notes that a run is to stop and cancels what it asks. One of which

@@ -15,11 +15,14 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-const callsBucket = "calls" // hash of run, and of call and evidence → askedCall
+const callsBucket = "calls" // conversation id, hash of call, and of run and evidence → askedCall
 
 // askedCall is what was said about a tool call of a run. To ask again gives the
 // same and spends nothing, while it stands.
 type askedCall struct {
+	RunID        string             `json:"run_id"`
+	Tool         string             `json:"tool"`
+	Foreign      bool               `json:"foreign"` // another system asked, under an id of its own
 	Ruling       Ruling             `json:"decision"`
 	Capabilities []CapabilityRuling `json:"capabilities"`
 	GrantID      *string            `json:"grant_id"`
@@ -68,7 +71,18 @@ func (s *Service) running(tx *store.Tx, q *question) error {
 }
 
 func (s *Service) callKey(q *question) string {
-	return s.Keys.Short("run", q.conversation.ID, q.runID) + s.Keys.Short("call", q.callID, q.hash)
+	return s.callPrefix(q.conversation.ID, q.callID) + s.Keys.Short("asked", q.runID, q.hash)
+}
+
+// callPrefix is where all that was said about a call of a conversation stands.
+func (s *Service) callPrefix(conversationID, callID string) string {
+	return conversationID + s.Keys.Short("call", callID)
+}
+
+// keep writes down what was said about a call.
+func (s *Service) keep(tx *store.Tx, q *question, said askedCall) error {
+	said.RunID, said.Tool, said.Foreign = q.runID, q.tool, q.foreign
+	return putJSON(tx, callsBucket, s.callKey(q), said)
 }
 
 // decide answers POST /decisions: what applies to a call. An allowance is the
@@ -99,6 +113,9 @@ func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call)
 	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
 		c, replayed, refused = changes{}, false, nil
 		if err := s.place(tx, call, in.Run, &q); err != nil {
+			return err
+		}
+		if err := s.hookAsks(tx, hux.Agent(call.Actor.ID), &c); err != nil {
 			return err
 		}
 		if refused = s.running(tx, &q); refused != nil {
@@ -162,11 +179,7 @@ func (s *Service) judge(tx *store.Tx, call *api.Call, q *question, c *changes) (
 	if err != nil {
 		return said, err
 	}
-	value, err := json.Marshal(said)
-	if err != nil {
-		return said, err
-	}
-	return said, tx.Put(callsBucket, s.callKey(q), value)
+	return said, s.keep(tx, q, said)
 }
 
 // spend counts an allowance against the budgets and the grants that it rests
@@ -189,22 +202,21 @@ func (q *question) evidence() []hux.EvidenceRef {
 	return []hux.EvidenceRef{{Kind: "tool_call", ID: q.callID, Owner: "gateway", Hash: &q.hash}}
 }
 
-// callLifetime is how long what was said about a call is kept of a run that
-// nobody tells the end of.
+// callLifetime is how long what was said about a call is kept: reports of it
+// may come after its run has ended.
 const callLifetime = 48 * time.Hour
 
-// Sweep takes away what has been said about calls for too long.
+// Sweep takes away what has been said about calls, and told of them, for too
+// long.
 func Sweep(ctx context.Context, db *store.Lease) error {
-	return record.SweepBucket(ctx, db, callsBucket, func(_ string, value []byte) bool {
-		var said askedCall
-		return json.Unmarshal(value, &said) == nil && time.Since(said.At.Time) > callLifetime
-	})
-}
-
-// forgetCalls takes away what was said about the calls of a run.
-func (s *Service) forgetCalls(tx *store.Tx, conversationID, runID string) error {
-	for _, e := range tx.List(callsBucket, s.Keys.Short("run", conversationID, runID)) {
-		if err := tx.Delete(callsBucket, e.Key); err != nil {
+	for _, bucket := range []string{callsBucket, toldBucket, bypassBucket} {
+		err := record.SweepBucket(ctx, db, bucket, func(_ string, value []byte) bool {
+			var kept struct {
+				At hux.Time `json:"at"`
+			}
+			return json.Unmarshal(value, &kept) == nil && time.Since(kept.At.Time) > callLifetime
+		})
+		if err != nil {
 			return err
 		}
 	}

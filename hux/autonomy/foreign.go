@@ -176,6 +176,7 @@ func (s *Service) take(ctx context.Context, db *store.Lease, member hux.User, f 
 			return err
 		}
 		call.Run = &q.runID
+		q.foreign = true
 		said := askedCall{Ruling: Ruling{Effect: Deny}}
 		if unfit != "" {
 			err = c.tellUnfit(tx, call, &q, unfit)

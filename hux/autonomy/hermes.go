@@ -154,9 +154,12 @@ func (e *HermesEvent) Told(runID string) (told event.Event, ok bool) {
 	summary := Show(tool, e.ToolInput).Summary
 	switch e.HookEventName {
 	case "pre_tool_call":
-		told.Kind, told.Status = "tool.started", new("started")
+		told.Kind, told.Status = toolStarted, new("started")
 	case "post_tool_call":
-		told.Kind, told.Status = "tool.finished", new(e.ended())
+		told.Kind, told.Status = toolFinished, new(e.ended())
+		if e.blocked() {
+			data["blocked"] = true
+		}
 		if n, ok := e.took(); ok {
 			data["duration_ms"] = n
 		}
@@ -165,6 +168,11 @@ func (e *HermesEvent) Told(runID string) (told event.Event, ok bool) {
 	}
 	told.Summary, told.Data = summary, data.json()
 	return told, true
+}
+
+// blocked reports whether a call ended without having run.
+func (e *HermesEvent) blocked() bool {
+	return slices.Contains([]string{"blocked", "denied"}, e.Detail("status"))
 }
 
 // ended is how a tool's call ended. Hermes says an error in several ways.

@@ -60,8 +60,17 @@ func (s *Service) readHermes(body []byte) (*HermesEvent, error) {
 func (s *Service) hear(r *http.Request, call *api.Call, e *HermesEvent) error {
 	key := s.Keys.Delivery(call, e.DeliveryID)
 	session := conversation.Ref{System: "hermes_session", ID: *e.SessionID}
+	way := func(h *Heard) **hux.Time { return &h.Webhook }
+	if hux.ValidID("hook", e.DeliveryID) { // as hux hook event names what it sends
+		way = func(h *Heard) **hux.Time { return &h.Events }
+	}
+	release, err := s.Expect(r.Context(), call.Tenant(), toolStarted)
+	if err != nil {
+		return err
+	}
+	defer release()
 	var after func()
-	err := call.DB.Update(r.Context(), func(tx *store.Tx) error {
+	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
 		after = nil
 		if before, err := key.Replay(tx); err != nil || before != nil {
 			return err
@@ -72,6 +81,9 @@ func (s *Service) hear(r *http.Request, call *api.Call, e *HermesEvent) error {
 		}
 		run, err := s.runOfTurn(tx, c.ID, e.Detail("turn_id"))
 		if err != nil {
+			return err
+		}
+		if err := s.noteHeard(tx, hux.Agent(call.Actor.ID), way); err != nil {
 			return err
 		}
 		told, _ := e.Told(run)

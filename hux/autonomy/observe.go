@@ -25,9 +25,11 @@ import (
 func (s *Service) Observe(tx *store.Tx, call *api.Call, conv *conversation.Conversation, e *event.Event) (after func(), err error) {
 	c := &changes{}
 	switch {
+	case e.Kind == toolStarted, e.Kind == toolFinished:
+		if err = s.toolTold(tx, call, e, c); err == nil && e.Kind == toolFinished && e.RunID != "" && e.Reporter == "" {
+			err = s.spendTime(tx, conv, e)
+		}
 	case e.RunID == "":
-	case e.Kind == "tool.finished" && e.Reporter == "":
-		err = s.spendTime(tx, conv, e)
 	case e.Kind == "run.finished":
 		if err = s.cancelPending(tx, s.system(call.DB), e.ConversationID, e.RunID, "the run has ended", c); err == nil && e.Reporter == "" {
 			err = s.runFinished(tx, call, conv, e, c)
@@ -62,9 +64,6 @@ func (s *Service) runFinished(tx *store.Tx, call *api.Call, conv *conversation.C
 		return err
 	}
 	if err := s.forgetRun(tx, p, e.RunID); err != nil {
-		return err
-	}
-	if err := s.forgetCalls(tx, e.ConversationID, e.RunID); err != nil {
 		return err
 	}
 	st, err := s.readStop(tx, e.ConversationID, e.RunID)

@@ -21,6 +21,7 @@ type question struct {
 	hash         string
 	capabilities []Capability
 	surface      *hux.Surface
+	foreign      bool // another system asks, under an id of its own
 	lives        time.Duration
 
 	conversation *conversation.Conversation

@@ -43,6 +43,9 @@ type rig struct {
 	service *autonomy.Service
 	stopped func(ctx context.Context, runID string) error // Parts.Stop
 	end     func()
+
+	alarmsOnly bool
+	oversight  atomic.Pointer[autonomy.Oversight] // as Alarmed was told last
 	keys    atomic.Int64
 	human   *api.Call
 	agent   *api.Call
@@ -87,9 +90,11 @@ func (r *rig) start() {
 			}
 			return r.stopped(ctx, runID)
 		},
+		StopBypassed: !r.alarmsOnly,
+		Alarmed:      func(_ hux.Tenant, now autonomy.Oversight, _ []autonomy.Bypass) { r.oversight.Store(&now) },
 	})
 	r.service, r.routes = s, map[string]api.Route{}
-	for _, list := range [][]api.Route{conversations.Routes(), timeline.New(r.log, conversations, door, keys, s.Observe).Routes(), s.Routes()} {
+	for _, list := range [][]api.Route{conversations.Routes(), timeline.New(r.log, conversations, door, keys, s).Routes(), s.Routes()} {
 		for _, rt := range list {
 			r.routes[rt.Method+" "+rt.Path] = rt
 		}
@@ -107,6 +112,12 @@ func (r *rig) close() {
 	if err := errors.Join(r.pool.Close(), r.db.Close()); err != nil {
 		r.t.Error(err)
 	}
+}
+
+func (r *rig) restart() {
+	r.close()
+	r.start()
+	r.there()
 }
 
 // there makes alice somebody who can decide.

@@ -28,6 +28,11 @@ type Parts struct {
 	// Stop asks whatever runs a run to stop it. It returns once the run is at
 	// its end there, or with why it is not; nil where nothing can be asked.
 	Stop func(ctx context.Context, t hux.Tenant, owner hux.User, runID string) error
+	// StopBypassed has a run stopped in which a call ran that nothing had allowed.
+	StopBypassed bool
+	// Alarmed is told of new alarms and of what has changed in a tenant's
+	// oversight, once that is durable; nil where nobody is to know.
+	Alarmed func(t hux.Tenant, now Oversight, alarms []Bypass)
 	// Report puts an event that an agent tells of into the log of c, once; after
 	// is to be called once the transaction is durable.
 	Report func(tx *store.Tx, call *api.Call, c *conversation.Conversation, e event.Event) (after func(), err error)
@@ -51,6 +56,7 @@ const (
 	dueGrant    = "grant"
 	dueReceipt  = "receipt"
 	dueStop     = "stop"
+	dueBypass   = "bypass"
 )
 
 // New makes the card's Service. The zero Parts make one to look at, whose
@@ -76,6 +82,7 @@ func New(p Parts) *Service {
 		p.Due.Handle(dueGrant, s.expireGrant)
 		p.Due.Handle(dueReceipt, s.overdueReceipt)
 		p.Due.Handle(dueStop, s.stopAgain)
+		p.Due.Handle(dueBypass, s.judgeTold)
 	}
 	return s
 }
@@ -109,6 +116,8 @@ func (f facts) json() json.RawMessage {
 type changes struct {
 	conversations []string
 	approvals     []string
+	alarms        []Bypass
+	oversight     *Oversight // nil where it has not changed
 }
 
 // tell appends an event in the transaction that it tells of.
@@ -128,6 +137,9 @@ func (s *Service) wake(t hux.Tenant, c changes) {
 	}
 	for _, id := range c.approvals {
 		s.waiting.wake(id)
+	}
+	if c.oversight != nil && s.Alarmed != nil {
+		s.Alarmed(t, *c.oversight, c.alarms)
 	}
 }
 

@@ -37,7 +37,10 @@ type Parts struct {
 	Closing context.Context // ends when the router does
 	Due     *due.Index
 	Build   hux.Build
-	Stop    func(ctx context.Context, t hux.Tenant, owner hux.User, runID string) error // see autonomy.Parts
+	Stop    func(ctx context.Context, t hux.Tenant, owner hux.User, runID string) error // see autonomy.Parts, as for those below
+
+	StopBypassed bool
+	Alarmed      func(t hux.Tenant, now autonomy.Oversight, alarms []autonomy.Bypass)
 }
 
 // Routes are the cards' lines of /hux/v1. The zero Parts make a list to look
@@ -55,12 +58,12 @@ func New(p Parts) *Cards {
 	conversations := conversation.New(p.Log, p.Door, p.Keys, p.Cursors, p.Flags)
 	var line *timeline.Service // it and autonomy tell each other
 	autonomous := autonomy.New(autonomy.Parts{
-		Closing: p.Closing, Log: p.Log, Conversations: conversations, Door: p.Door, Keys: p.Keys, Cursors: p.Cursors, Due: p.Due, Build: p.Build, Stop: p.Stop,
+		Closing: p.Closing, Log: p.Log, Conversations: conversations, Door: p.Door, Keys: p.Keys, Cursors: p.Cursors, Due: p.Due, Build: p.Build, Stop: p.Stop, StopBypassed: p.StopBypassed, Alarmed: p.Alarmed,
 		Report: func(tx *store.Tx, call *api.Call, c *conversation.Conversation, e event.Event) (func(), error) {
 			return line.Report(tx, call, c, e)
 		},
 	})
-	line = timeline.New(p.Log, conversations, p.Door, p.Keys, autonomous.Observe)
+	line = timeline.New(p.Log, conversations, p.Door, p.Keys, autonomous)
 	routes := slices.Concat(
 		conversations.Routes(),
 		line.Routes(),

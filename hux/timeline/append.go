@@ -52,6 +52,13 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 	if err != nil {
 		return err
 	}
+	if s.observer != nil {
+		release, err := s.observer.Expect(r.Context(), call.Tenant(), in.Kind)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	var value []byte
 	var after func()
 	replayed := false
@@ -187,10 +194,10 @@ func (s *Service) follow(tx *store.Tx, call *api.Call, c *conversation.Conversat
 	case e.Kind == "run.finished":
 		err = s.conversations.FinishRun(tx, e.ConversationID, e.RunID)
 	}
-	if err != nil || s.observe == nil {
+	if err != nil || s.observer == nil {
 		return nil, err
 	}
-	return s.observe(tx, call, c, e)
+	return s.observer.Observe(tx, call, c, e)
 }
 
 // draft makes the event of what a client says, without the secrets in it.

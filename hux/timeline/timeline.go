@@ -3,6 +3,7 @@
 package timeline
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -26,18 +27,23 @@ type Service struct {
 	conversations *conversation.Service
 	door          *api.Door
 	keys          *record.Keys
-	observe       Observer
+	observer      Observer
 }
 
-// Observer is told of an event that a client posts, with its conversation (to
-// look at alone), in its transaction and
-// after it has its number. It may append events of its own; after is called
-// once all of it is durable.
-type Observer func(tx *store.Tx, call *api.Call, c *conversation.Conversation, e *event.Event) (after func(), err error)
+// Observer is told of the events that clients post.
+type Observer interface {
+	// Expect is called before the transaction of an event of a kind, and release
+	// after it.
+	Expect(ctx context.Context, t hux.Tenant, kind string) (release func(), err error)
+	// Observe is told of an event with its conversation (to look at alone), in its
+	// transaction and after it has its number. It may append events of its own;
+	// after is called once all of it is durable.
+	Observe(tx *store.Tx, call *api.Call, c *conversation.Conversation, e *event.Event) (after func(), err error)
+}
 
-// New makes the card's Service. observe may be nil.
-func New(log *event.Log, conversations *conversation.Service, door *api.Door, keys *record.Keys, observe Observer) *Service {
-	return &Service{log, conversations, door, keys, observe}
+// New makes the card's Service. observer may be nil.
+func New(log *event.Log, conversations *conversation.Service, door *api.Door, keys *record.Keys, observer Observer) *Service {
+	return &Service{log, conversations, door, keys, observer}
 }
 
 // Routes are the card's lines of /hux/v1.

@@ -57,6 +57,7 @@ type Config struct {
 	SlotHealthEvery time.Duration
 
 	TenantQuota    int64
+	StopBypassed   bool
 	StreamsPerUser int
 }
 

@@ -73,7 +73,16 @@ var Options = []Option{
 	{Key: "slot_health_every", Default: "5s", Usage: "how often that is asked", set: duration(100*time.Millisecond, time.Hour, func(c *Config) *time.Duration { return &c.SlotHealthEvery })},
 
 	{Key: "tenant_quota", Default: "1GiB", Usage: "how much one tenant's records may take", set: size(func(c *Config) *int64 { return &c.TenantQuota })},
+	{Key: "on_bypass", Default: "stop", Usage: "what follows when an agent tells of a tool that ran and that nothing had allowed: stop (an alarm, and the run is asked to stop) or alarm", set: setOnBypass},
 	{Key: "streams_per_user", Default: "32", Usage: "event streams that one user may follow at once", set: integer(1, 1_000_000, func(c *Config) *int { return &c.StreamsPerUser })},
+}
+
+func setOnBypass(c *Config, v string) error {
+	if v != "stop" && v != "alarm" {
+		return errors.New("must be stop or alarm")
+	}
+	c.StopBypassed = v == "stop"
+	return nil
 }
 
 func str(field func(*Config) *string) func(*Config, string) error {

@@ -14,6 +14,7 @@ import (
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/tenant"
@@ -162,6 +163,7 @@ func (s *Server) tenantOfSlot(slot string) (hux.Tenant, error) {
 type AgentView struct {
 	Slot string `json:"slot"`
 	identity.AgentInfo
+	autonomy.Heard
 }
 
 // AgentHook is what an agent's Hermes has to be told: where to report to, and
@@ -206,8 +208,12 @@ func (s *Server) listAgents(ctx context.Context, slot string) ([]AgentView, erro
 		if err != nil {
 			return nil, err
 		}
+		heard, err := autonomy.ReadHeard(ctx, s.stores.Lease(st.Tenant))
+		if err != nil {
+			return nil, err
+		}
 		for _, a := range agents {
-			views = append(views, AgentView{st.ID, a})
+			views = append(views, AgentView{st.ID, a, heard[a.ID]})
 		}
 	}
 	return views, nil

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -9,6 +10,7 @@ import (
 	"bstein.dev/hux/bridge"
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/tenant"
 )
@@ -36,12 +38,16 @@ func (s *Server) me(w http.ResponseWriter, r *http.Request, id *identity.Identit
 		ChatURL    string        `json:"chat_url"`
 		ConsoleURL string        `json:"console_url"`
 		Version    string        `json:"version"`
+
+		Alarms       []autonomy.Bypass `json:"alarms"`        // of their own conversations, the latest first
+		UnaskedSince *hux.Time         `json:"unasked_since"` // their agent runs tools since then and no hook asks; null where all is well
 	}{
 		User: id.User, Name: id.Name, Roles: append([]string{}, id.Roles...), Actor: id.Actor,
-		Site: s.siteOf(r), ChatURL: api.Origin(s.config.PublicURL), ConsoleURL: api.Origin(s.console()), Version: s.version,
+		Site: s.siteOf(r), ChatURL: api.Origin(s.config.PublicURL), ConsoleURL: api.Origin(s.console()), Version: s.version, Alarms: []autonomy.Bypass{},
 	}
 	if t := s.tenantOf(id); t != nil {
 		view.Tenant = &slotView{ID: t.ID(), Slot: t.Slot(), State: t.State()}
+		view.Alarms, view.UnaskedSince = s.oversight.alarms(t.ID(), id.User), s.oversight.of(t.ID()).UnaskedSince
 	} else if id.Actor.Kind == hux.KindHuman {
 		view.SlotFree = s.tenants.HasFree()
 	}
@@ -76,8 +82,12 @@ type feature struct {
 }
 
 // status is what an operator looks at first when something is off.
-func (s *Server) status(w http.ResponseWriter, _ *http.Request, _ *identity.Identity) error {
+func (s *Server) status(w http.ResponseWriter, r *http.Request, _ *identity.Identity) error {
 	slots := s.tenants.List()
+	alarms, err := s.alarmTexts(r.Context())
+	if err != nil {
+		return err
+	}
 	free, total := 0, 0
 	for _, st := range slots {
 		if st.Pool {
@@ -94,7 +104,7 @@ func (s *Server) status(w http.ResponseWriter, _ *http.Request, _ *identity.Iden
 		"pool":     map[string]int{"free": free, "total": total},
 		"features": s.features,
 		"findings": s.selfCheck.list(),
-		"warnings": append(append([]string{}, s.warnings...), s.tenants.Warnings()...),
+		"warnings": slices.Concat(alarms, s.warnings, s.tenants.Warnings(), []string{}),
 		"provider": map[string]bool{"ready": s.identity.Ready()},
 	})
 }

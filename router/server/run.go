@@ -70,7 +70,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 
 // begin starts what runs beside the requests, until ctx ends.
 func (s *Server) begin(ctx context.Context, parts *errgroup.Group) {
-	for _, run := range []func(context.Context){s.tenants.Run, s.stores.Run, s.sweep, s.due.Run, s.runSelfCheck} {
+	for _, run := range []func(context.Context){s.tenants.Run, s.stores.Run, s.sweep, s.due.Run, s.runSelfCheck, s.loadOversight} {
 		parts.Go(func() error {
 			run(ctx)
 			return nil

@@ -72,6 +72,7 @@ type Server struct {
 	pages     *bridge.Pages
 	registry  *prometheus.Registry
 	selfCheck findings
+	oversight oversight
 
 	sites    map[string]identity.Site // by Host, as browsers write it
 	own      map[identity.Site]http.Handler
@@ -179,10 +180,12 @@ func (s *Server) deal(registry []hux.Flag) error {
 	foundation := api.Foundation{
 		Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser, VectorsSHA256: contract.VectorsSHA256(), Modes: switchyard.Manifest(),
 	}
+	s.watchOver()
 	s.log = event.NewLog(c.StreamsPerUser)
 	dealt := cards.New(cards.Parts{
 		Log: s.log, Door: api.NewDoor(schemas), Keys: record.NewKeys(derive(c.Key, "idempotency")),
 		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags, Closing: s.closing, Due: s.due, Build: s.build, Stop: s.stopRun,
+		StopBypassed: c.StopBypassed, Alarmed: s.oversight.alarmed,
 	})
 	if s.cards, err = foundation.Routes(dealt.Routes); err != nil {
 		return err

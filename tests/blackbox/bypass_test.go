@@ -136,7 +136,7 @@ func alarmsOf(t *testing.T, c *caller) (alarms []object) {
 func TestAlarmsAlone(t *testing.T) {
 	t.Parallel()
 	h := house(t, map[string]any{"on_bypass": "alarm"})
-	alice, agent := h.person(t, "h1", "alice"), h.hooked(t, "h1", "a")
+	agent := h.hooked(t, "h1", "a")
 	other := h.hooked(t, "h1", "b")
 	agent.asksAs(t, "s.alarm", "turn.before", "call.before.it", "read_file", `{"path":"a"}`)
 	agent.deliver(t, webhook(map[string]any{"session_id": "s.alarm"}, nil)).want(t, 204, "")

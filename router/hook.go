@@ -73,6 +73,9 @@ func hook(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if c.url == "" {
 		c.url = "http://127.0.0.1:8080"
 	}
+	if !telling && c.begin() != nil {
+		return exit(2)
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	switch misread := err != nil || len(words) > 0 || c.timeout <= 0; {
@@ -100,8 +103,16 @@ func failed(what string) verdict {
 		"Do not try it again and do not look for a way around; tell the person what you wanted to do, and that hux could not be asked."}
 }
 
-// answer prints a verdict as Hermes reads it: JSON, and for a failure the
-// status and the line that block by themselves.
+// begin prints the first byte of the answer. It is no JSON by itself: a hook
+// that dies before its answer leaves what Hermes can't read, and so blocks,
+// where nothing at all would let the call run.
+func (c *hookCommand) begin() error {
+	_, err := io.WriteString(c.stdout, "{")
+	return err
+}
+
+// answer completes what begin has begun to a verdict as Hermes reads it: JSON,
+// and for a failure the status and the line that block by themselves.
 func (c *hookCommand) answer(v verdict) error {
 	text := []byte("{}")
 	if !v.allowed {
@@ -110,7 +121,7 @@ func (c *hookCommand) answer(v verdict) error {
 			return exit(2)
 		}
 	}
-	if _, err := fmt.Fprintf(c.stdout, "%s\n", text); err != nil || v.failed {
+	if _, err := fmt.Fprintf(c.stdout, "%s\n", text[1:]); err != nil || v.failed {
 		fmt.Fprintln(c.stderr, v.reason)
 		return exit(2)
 	}

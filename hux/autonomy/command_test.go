@@ -64,7 +64,7 @@ func TestCommandsAreReadInBounds(t *testing.T) {
 		long := strings.Repeat(part, 64<<10/len(part))
 		deploys(long)
 		deploys("foo " + long)
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("%d times %q took %v", 64<<10/len(part), part, took)
 		}
 	}
@@ -89,7 +89,7 @@ func FuzzCommand(f *testing.F) {
 			t.Errorf("%q hides what stands before it", text)
 		}
 		autonomy.Capabilities("execute_code", map[string]any{"code": text, "list": []any{text, text}})
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("%v", took)
 		}
 	})

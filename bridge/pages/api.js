@@ -15,6 +15,8 @@
  * @property {string} chat_url
  * @property {string} console_url
  * @property {string} version
+ * @property {{at: string, conversation_id: string, run_id: string, tool: string, by_agent: boolean, stopped: boolean}[]} alarms  of own chats, the latest first
+ * @property {string | null} unasked_since  the agent runs tools since then and no hook asks
  */
 
 /** GET /hux/v1/capabilities @typedef {import('../hux.d.ts').Capabilities} Capabilities */

@@ -65,6 +65,8 @@ function notice(state, me) {
     : state === 'reconnecting' ? 'The router does not answer. Trying again by itself.'
     : me && !me.tenant ? withoutSlot(me)
     : me?.tenant?.state === 'down' ? 'Your slot does not answer. The chat comes back by itself.'
+    : me?.unasked_since ? `Your agent runs tools since ${moment(me.unasked_since)} and nobody is asked: its hook is not at work. Tell your operator.`
+    : me?.alarms?.[0] ? `A tool ran in a chat of yours that nothing had allowed: ${me.alarms[0].tool}, ${moment(me.alarms[0].at)}.`
     : '';
   const place = document.querySelector('[data-notice]');
   if (!(place instanceof HTMLElement)) return;

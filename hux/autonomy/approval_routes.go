@@ -133,7 +133,7 @@ func (s *Service) ask(tx *store.Tx, call *api.Call, q *question, c *changes) (*A
 			Meta: m, ConversationID: q.conversation.ID, RunID: q.runID, SurfaceHint: q.surface, Status: ApprovalStates.Start,
 			ExpiresAt: hux.Time{Time: m.CreatedAt.Add(ApprovalLifetime(q.lives, attended))},
 			Request: Request{
-				Capability: gravest(q.capabilities), Capabilities: q.capabilities, Tool: q.tool, Summary: shown.request(), ArgsRedacted: shown.Args,
+				Capability: gravest(q.capabilities), Capabilities: q.capabilities, Tool: q.tool, Summary: shown.request(q.gate), ArgsRedacted: shown.Args,
 				Evidence: q.evidence(), Choices: choices, GrantMatch: MatchOf(q.tool, q.args, q.hash),
 			},
 		}

@@ -81,7 +81,7 @@ func (s *Service) callPrefix(conversationID, callID string) string {
 
 // keep writes down what was said about a call.
 func (s *Service) keep(tx *store.Tx, q *question, said askedCall) error {
-	said.RunID, said.Tool, said.Foreign = q.runID, q.tool, q.foreign
+	said.RunID, said.Tool, said.Foreign = q.runID, q.tool, q.gate != ""
 	return putJSON(tx, callsBucket, s.callKey(q), said)
 }
 

@@ -26,8 +26,12 @@ type Foreign struct {
 	Tool    string
 	Args    map[string]any // as schema.Parse gives them
 	Command string         // what runs in a shell besides, and is in Args; "" for nothing
+	Why     string         // what the other system says of why it asks; "" for nothing
 	Unfit   string         // why nobody can be asked about it, so that it is denied; "" where somebody can
 }
+
+// maxWhy bounds what is shown of a Foreign's Why, in characters.
+const maxWhy = 80
 
 // maxForeign is how many are kept at a time, of one tenant.
 const maxForeign = 100
@@ -36,6 +40,7 @@ const maxForeign = 100
 type Standing struct {
 	Choice Choice          // what to answer: Once or DenyChoice; "" while a person is asked
 	Moved  <-chan struct{} // closed when that may have changed; nil once there is an answer
+	Over   bool            // the other system does not take the answer, and is not given it again
 }
 
 // foreign is what is kept of a Foreign as long as the other system waits.
@@ -47,7 +52,7 @@ type foreign struct {
 	Conv       string           `json:"conversation_id"`
 	RunID      string           `json:"run_id"`
 	Tool       string           `json:"tool"`
-	Told       bool             `json:"told"` // that the answer came too late
+	Told       bool             `json:"told"` // that the answer was not taken
 }
 
 const foreignBucket = "foreign" // hash of session, and of id → foreign
@@ -93,7 +98,7 @@ func (s *Service) Take(ctx context.Context, db *store.Lease, member hux.User, f 
 // standing is how what is kept stands now.
 func (s *Service) standing(tx *store.Tx, kept *foreign) (Standing, error) {
 	if kept.ApprovalID == nil {
-		return Standing{Choice: choiceOf(kept.Effect == Allow)}, nil
+		return Standing{Choice: choiceOf(kept.Effect == Allow), Over: kept.Told}, nil
 	}
 	moved := s.waiting.of(*kept.ApprovalID)
 	a, err := s.approvals.Read(tx, *kept.ApprovalID)
@@ -104,7 +109,7 @@ func (s *Service) standing(tx *store.Tx, kept *foreign) (Standing, error) {
 		return Standing{Moved: moved}, nil
 	}
 	s.waiting.wake(*kept.ApprovalID)
-	return Standing{Choice: choiceOf(a != nil && a.Status == "approved")}, nil
+	return Standing{Choice: choiceOf(a != nil && a.Status == "approved"), Over: kept.Told}, nil
 }
 
 func choiceOf(allowed bool) Choice {
@@ -176,7 +181,6 @@ func (s *Service) take(ctx context.Context, db *store.Lease, member hux.User, f 
 			return err
 		}
 		call.Run = &q.runID
-		q.foreign = true
 		said := askedCall{Ruling: Ruling{Effect: Deny}}
 		if unfit != "" {
 			err = c.tellUnfit(tx, call, &q, unfit)
@@ -222,6 +226,10 @@ func (s *Service) question(f Foreign, id string) (q question, unfit string, err 
 	}
 	if unfit != "" {
 		return question{tool: "unknown", callID: id}, unfit, nil
+	}
+	q.gate = "the agent's own check asks this, whatever its hook has asked"
+	if why, _ := redact.MaskText(f.Why); why != "" {
+		q.gate += ": " + within(why, maxWhy)
 	}
 	if f.Command != "" {
 		q.capabilities = union(q.capabilities, Capabilities("terminal", map[string]any{"command": f.Command}))
@@ -314,9 +322,10 @@ func (s *Service) withdraw(tx *store.Tx, call *api.Call, kept *foreign, c *chang
 	return s.end(tx, call, a, "cancelled", "nobody waits for it any more", c)
 }
 
-// TooLate tells, once, that the other system did not take the answer to a
-// Foreign.
-func (s *Service) TooLate(ctx context.Context, db *store.Lease, f Foreign) error {
+// NotTaken tells, once, that the other system has not taken the answer to a
+// Foreign, which is not given again. A refusal that nobody was asked about was
+// told before.
+func (s *Service) NotTaken(ctx context.Context, db *store.Lease, f Foreign) error {
 	call := s.system(db)
 	var c changes
 	err := db.Update(ctx, func(tx *store.Tx) error {
@@ -330,8 +339,11 @@ func (s *Service) TooLate(ctx context.Context, db *store.Lease, f Foreign) error
 		if err := writeForeign(tx, key, kept); err != nil {
 			return err
 		}
+		if kept.ApprovalID == nil && kept.Effect != Allow {
+			return nil
+		}
 		cancelled := "cancelled"
-		data := facts{"tool": kept.Tool, "tool_call_id": kept.ID, "status": "cancelled"}
+		data := facts{"tool": kept.Tool, "tool_call_id": kept.ID, "status": "cancelled", "cause": "not_run"}
 		var evidence []hux.EvidenceRef
 		if kept.ApprovalID != nil {
 			data["approval_id"] = *kept.ApprovalID
@@ -339,7 +351,7 @@ func (s *Service) TooLate(ctx context.Context, db *store.Lease, f Foreign) error
 		}
 		return c.tell(tx, call, event.Event{
 			ConversationID: kept.Conv, RunID: kept.RunID, Kind: "approval.resolved", Status: &cancelled,
-			Summary: oneLine("The answer came too late, nobody waited for it: " + kept.Tool), Evidence: evidence, Data: data.json(),
+			Summary: oneLine("The answer was not taken, it may have come too late: " + kept.Tool), Evidence: evidence, Data: data.json(),
 		})
 	})
 	s.wake(db.Tenant(), c)

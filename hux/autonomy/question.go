@@ -21,7 +21,7 @@ type question struct {
 	hash         string
 	capabilities []Capability
 	surface      *hux.Surface
-	foreign      bool // another system asks, under an id of its own
+	gate         string // what asks besides the agent's hook, and why; "" for the hook
 	lives        time.Duration
 
 	conversation *conversation.Conversation

@@ -46,10 +46,10 @@ type rig struct {
 
 	alarmsOnly bool
 	oversight  atomic.Pointer[autonomy.Oversight] // as Alarmed was told last
-	keys    atomic.Int64
-	human   *api.Call
-	agent   *api.Call
-	id      string // a conversation of alice's
+	keys       atomic.Int64
+	human      *api.Call
+	agent      *api.Call
+	id         string // a conversation of alice's
 }
 
 func newRig(t *testing.T) *rig {

@@ -55,13 +55,17 @@ func show(tool string, args map[string]any, executes bool) Shown {
 	return Shown{oneLine(summary), shown, rules, hidden}
 }
 
-// request is the summary, and how much of what would run is hidden.
-func (s Shown) request() string {
-	if s.Hidden == 0 {
-		return s.Summary
+// request is the summary, why it is asked where another gate than the hook asks,
+// and how much of what would run is hidden.
+func (s Shown) request(gate string) string {
+	note := ""
+	if gate != "" {
+		note = " (" + gate + ")"
 	}
-	note := fmt.Sprintf(" (%d characters hidden)", s.Hidden)
-	return within(s.Summary, maxSummary-len(note)) + note
+	if s.Hidden > 0 {
+		note += fmt.Sprintf(" (%d characters hidden)", s.Hidden)
+	}
+	return within(s.Summary, maxSummary-utf8.RuneCountInString(note)) + note
 }
 
 // characters counts those of all strings in v; a mark of what is masked has

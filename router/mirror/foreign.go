@@ -1,7 +1,9 @@
 package mirror
 
 import (
+	"cmp"
 	"maps"
+	"strings"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/autonomy"
@@ -14,7 +16,11 @@ import (
 // names them by the pattern that was found in it. Where it tells of arguments
 // too, both are what is asked about.
 func asked(session string, p *pending) autonomy.Foreign {
-	f := autonomy.Foreign{Session: refOf(session), ID: idOf(p.ID), Tool: p.Tool, Args: map[string]any{}, Unfit: p.Unfit}
+	f := autonomy.Foreign{Session: refOf(session), ID: idOf(p.ID), Tool: p.Tool, Args: map[string]any{}, Why: p.Description, Unfit: p.Unfit}
+	if p.ID == "" { // no answer could be for just this: the WebUI takes a refusal for the one that waits first
+		f.ID = hux.Digest([]byte(strings.Join([]string{"without an id", p.Tool, p.Command, p.Description}, "\n")))
+		f.Unfit = cmp.Or(f.Unfit, "the WebUI gives it no id")
+	}
 	args, isObject := p.Args.(map[string]any)
 	list, isList := p.Args.([]any)
 	unnamed := p.Args != nil && !isObject && (!isList || len(list) > 0)

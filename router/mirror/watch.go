@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -42,6 +43,7 @@ const (
 	pendingEvery = 2 * time.Second        // a look whether an approval is still waited for
 	afterAnswer  = 50 * time.Millisecond  // until it is looked what a session waits for next; more where it is the same
 	atMost       = 30 * time.Second       // between two attempts
+	maxAnswers   = 6                      // that a WebUI is given to one approval
 )
 
 func (w *watcher) serves(s Slot) bool {
@@ -171,9 +173,20 @@ func (w *watcher) moved() {
 func (w *watcher) see(session string) {
 	failing := backoff{least: time.Second, most: atMost}
 	answered := backoff{least: afterAnswer, most: atMost}
-	last := ""
+	last, answers := "", 0
 	for {
-		p, moved, err := w.settle(session)
+		l, err := w.settle(session)
+		if l.answered {
+			if l.asked.ID != last {
+				last, answers = l.asked.ID, 0
+				answered.reset()
+			}
+			if answers++; answers == maxAnswers {
+				failed(w.ctx, "an approval of a WebUI, which does not take the answer", w.slot, cmp.Or(err, errStale))
+				failed(w.ctx, "an approval of a WebUI", w.slot, w.autonomy.NotTaken(w.ctx, w.db, l.asked))
+				return
+			}
+		}
 		if err == nil {
 			failing.reset()
 		}
@@ -183,17 +196,13 @@ func (w *watcher) see(session string) {
 			if !failing.wait(w.ctx) {
 				return
 			}
-		case p == nil:
-			return
-		case moved != nil:
-			if !pause(w.ctx, pendingEvery, moved) {
+		case l.moved != nil:
+			if !pause(w.ctx, pendingEvery, l.moved) {
 				return
 			}
+		case !l.answered:
+			return
 		default:
-			if p.ID != last {
-				answered.reset()
-			}
-			last = p.ID
 			if !answered.wait(w.ctx) {
 				return
 			}
@@ -201,33 +210,40 @@ func (w *watcher) see(session string) {
 	}
 }
 
+// looked is what came of a look at a session. The zero value is that it waits
+// for nothing that it could be told.
+type looked struct {
+	asked    autonomy.Foreign // what it waits for first
+	moved    <-chan struct{}  // closed when there may be an answer
+	answered bool             // the WebUI was given one, taken or not
+}
+
 // settle looks at what a session waits for first and answers it, if there is an
-// answer; else moved is closed when there may be one. p is nil where it waits
-// for nothing.
-func (w *watcher) settle(session string) (p *pending, moved <-chan struct{}, err error) {
-	p, err = w.webUI.pending(w.ctx, session)
+// answer.
+func (w *watcher) settle(session string) (looked, error) {
+	p, err := w.webUI.pending(w.ctx, session)
 	if err != nil {
-		return nil, nil, err
+		return looked{}, err
 	}
-	if p == nil || p.ID == "" { // without a name no answer could be for just this
-		return nil, nil, w.autonomy.Withdraw(w.ctx, w.db, refOf(session), "")
+	if p == nil {
+		return looked{}, w.autonomy.Withdraw(w.ctx, w.db, refOf(session), "")
 	}
-	f := asked(session, p)
-	if err := w.autonomy.Withdraw(w.ctx, w.db, f.Session, f.ID); err != nil {
-		return p, nil, err
+	l := looked{asked: asked(session, p)}
+	if err := w.autonomy.Withdraw(w.ctx, w.db, l.asked.Session, l.asked.ID); err != nil {
+		return l, err
 	}
-	st, known, err := w.autonomy.Stand(w.ctx, w.db, f)
+	st, known, err := w.autonomy.Stand(w.ctx, w.db, l.asked)
 	if err == nil && !known {
-		st, err = w.take(session, f)
+		st, err = w.take(session, l.asked)
 	}
-	if err != nil || st.Choice == "" {
-		return p, st.Moved, err
+	if err != nil || st.Choice == "" || st.Over {
+		l.moved = st.Moved
+		return l, err
 	}
 	err = w.webUI.respond(w.ctx, session, p, string(st.Choice))
-	if errors.Is(err, errStale) {
-		err = errors.Join(err, w.autonomy.TooLate(w.ctx, w.db, f))
-	}
-	return p, nil, err
+	refusal := (*refused)(nil)
+	l.answered = err == nil || errors.Is(err, errStale) || errors.As(err, &refusal)
+	return l, err
 }
 
 // take asks about an approval that is new, when its turn comes.

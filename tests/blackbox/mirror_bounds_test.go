@@ -43,23 +43,28 @@ func (u *slotUI) hostile(sessions []string, pending func(session string) string)
 			n.Add(1)
 			_, _ = io.WriteString(w, `{"ok":true}`)
 		case "/api/sessions/events":
-			w.Header().Set("Content-Type", "text/event-stream")
-			for r.Context().Err() == nil {
-				if _, err := io.WriteString(w, "data: x\n\n"); err != nil {
-					break
-				}
-				_ = http.NewResponseController(w).Flush()
-				select {
-				case <-r.Context().Done():
-				case <-time.After(200 * time.Millisecond):
-				}
-			}
+			changing(w, r)
 		default:
 			return false
 		}
 		return true
 	})
 	return answers, n
+}
+
+// changing says again and again that the list of sessions has changed.
+func changing(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for r.Context().Err() == nil {
+		if _, err := io.WriteString(w, "data: x\n\n"); err != nil {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // peak is the most memory that a process has had so far, in bytes. What its

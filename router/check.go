@@ -87,7 +87,7 @@ func checkParts(c *config.Config) (*proxy.Rules, []string) {
 // checkOnline asks the outside parties.
 func checkOnline(ctx context.Context, c *config.Config, rules *proxy.Rules) (problems, warnings []string) {
 	if err := identity.CheckProvider(ctx, identity.Options{
-		PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL, Issuer: c.OIDCIssuer, InternalURL: c.OIDCInternalURL,
+		PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL, Issuer: c.OIDCIssuer, InternalURL: c.OIDCInternalURL, ProxyURL: c.OIDCProxy,
 	}); err != nil {
 		problem := "oidc_issuer: " + err.Error()
 		if unreached := net.Error(nil); errors.As(err, &unreached) {

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"bstein.dev/hux/hux"
 )
 
 const healthzHelp = `Usage: hux healthz [--config FILE] [--name value …]
@@ -35,10 +37,10 @@ func healthz(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{
-		// The certificate names the public host; this asks the socket beside us whether it answers.
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // loopback, nothing is sent or believed
-	}}
+	transport := hux.NewTransport()
+	// The certificate names the public host; this asks the socket beside us whether it answers.
+	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // loopback, nothing is sent or believed
+	client := &http.Client{Timeout: 2 * time.Second, Transport: transport}
 	res, err := client.Do(req)
 	if err != nil {
 		return errors.New("the router does not answer")

@@ -284,11 +284,11 @@ func post(ctx context.Context, socket, path string, command server.AdminRequest)
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		},
-	}}
+	transport := hux.NewTransport()
+	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}
+	client := &http.Client{Timeout: 30 * time.Second, Transport: transport}
 	res, err := client.Do(req)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,9 @@ type Options struct {
 	Token func(context.Context) (string, error)
 	// HTTPClient sends the requests; nil is one that waits a minute for an
 	// answer. Its Timeout is not applied to streams, and it follows no
-	// redirect: the API has none, and another place may not have the token.
+	// redirect: the API has none, and another place may not have the token. With
+	// no Transport in it, HTTP_PROXY and its like are not heeded; one that heeds
+	// them is http.DefaultTransport.
 	HTTPClient *http.Client
 	// UserAgent is sent as it is; "" says which contract this package speaks.
 	UserAgent string
@@ -56,16 +58,22 @@ const (
 	maxAnswer = 65 << 20    // bytes; the largest is a blob of 64 MiB
 )
 
+// transport is shared by the clients that bring none.
+var transport = hux.NewTransport()
+
 // New makes a Client. It sends nothing yet.
 func New(o Options) (*Client, error) {
 	base, err := url.Parse(o.BaseURL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
 		return nil, errors.New("a router's address is like https://hux.example.org")
 	}
-	c := &Client{base: base.JoinPath(prefix).String(), token: o.Token, userAgent: o.UserAgent, tries: o.Tries, http: &http.Client{Timeout: answerIn}}
+	c := &Client{base: base.JoinPath(prefix).String(), token: o.Token, userAgent: o.UserAgent, tries: o.Tries, http: &http.Client{Transport: transport, Timeout: answerIn}}
 	if o.HTTPClient != nil {
 		own := *o.HTTPClient
 		c.http = &own
+	}
+	if c.http.Transport == nil {
+		c.http.Transport = transport
 	}
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if c.userAgent == "" {

@@ -240,11 +240,7 @@ type listening struct {
 
 // RoundTrip is http.RoundTripper's.
 func (l listening) RoundTrip(req *http.Request) (*http.Response, error) {
-	next := l.RoundTripper
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	res, err := next.RoundTrip(req)
+	res, err := l.RoundTripper.RoundTrip(req)
 	if err == nil {
 		res.Body = heard{res.Body, l.dead}
 	}

@@ -35,6 +35,7 @@ type Config struct {
 
 	OIDCIssuer        string
 	OIDCInternalURL   string
+	OIDCProxy         *url.URL // nil: none
 	OIDCNamespace     string
 	OIDCClientID      string
 	OIDCClientSecret  string

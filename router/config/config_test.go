@@ -119,6 +119,29 @@ func TestWarningsSayWhatAChoiceCosts(t *testing.T) {
 	}
 }
 
+func TestWarningsOfTheNetwork(t *testing.T) {
+	plain := strings.Replace(strings.Replace(whole, "https://chat", "http://chat", 1), "https://hux", "http://hux", 1)
+	for name, c := range map[string]struct {
+		file   string
+		env    []string
+		warns  string
+		silent bool
+	}{
+		"plain http":               {file: plain, warns: "six connections"},
+		"https":                    {file: whole, warns: "six connections", silent: true},
+		"a proxy nobody asked for": {file: whole, env: []string{"https_proxy=http://p.example.org:1"}, warns: "https_proxy is not heeded"},
+		"a proxy of our own":       {file: whole + "oidc_proxy: http://p.example.org:3128\n", env: []string{"ALL_PROXY=http://p.example.org:1"}, warns: "not heeded", silent: true},
+	} {
+		_, warnings, problems := load(t, c.file, append([]string{"HUX_KEY=" + key}, c.env...), nil)
+		if len(problems) > 0 {
+			t.Fatalf("%s: %v", name, problems)
+		}
+		if all := strings.Join(warnings, "\n"); strings.Contains(all, c.warns) == c.silent {
+			t.Errorf("%s: the warnings are:\n%s", name, all)
+		}
+	}
+}
+
 func TestOneProblemNeverShowsASecret(t *testing.T) {
 	_, _, problems := load(t, whole, []string{"HUX_KEY=c2VudGluZWw="}, nil)
 	if len(problems) != 1 || strings.Contains(problems[0].String(), "c2VudGluZWw") {

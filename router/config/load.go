@@ -56,6 +56,10 @@ func Load(src Source) (c *Config, warnings []string, problems []Problem, err err
 			env[k] = v
 		}
 		// Kubernetes sets the one; our image, like podman and systemd, the other.
+		// What other programs heed; hux says that it does not.
+		if up := strings.ToUpper(k); v != "" && (up == "HTTP_PROXY" || up == "HTTPS_PROXY" || up == "ALL_PROXY") {
+			l.proxy = k
+		}
 		l.container = l.container || k == "KUBERNETES_SERVICE_HOST" || k == "container"
 	}
 	if *file == "" {
@@ -92,6 +96,7 @@ func Load(src Source) (c *Config, warnings []string, problems []Problem, err err
 type loader struct {
 	config    *Config
 	container bool
+	proxy     string            // a variable of the environment that names one
 	where     map[string]string // by key: what set it last
 	warnings  []string
 	problems  []Problem

@@ -51,6 +51,7 @@ var Options = []Option{
 
 	{Key: "oidc_issuer", Usage: "issuer URL exactly as in its tokens, such as https://sso.example.org/realms/hux", set: str(func(c *Config) *string { return &c.OIDCIssuer })},
 	{Key: "oidc_internal_url", Usage: "where hux itself reaches the issuer, if not at its own URL: an origin such as http://keycloak.sso.svc:8080, or a URL with a path, which stands for all of the issuer's", set: str(func(c *Config) *string { return &c.OIDCInternalURL })},
+	{Key: "oidc_proxy", Usage: "HTTP proxy on the way to the issuer, such as http://proxy.example.org:3128; none by default: HTTP_PROXY and its like are not heeded", set: setProxy},
 	{Key: "oidc_namespace", Usage: "stable name that user ids are hashed with; the issuer by default; set it before the issuer's URL ever changes", set: str(func(c *Config) *string { return &c.OIDCNamespace })},
 	{Key: "oidc_client_id", Default: "hux", Usage: "client id at the issuer", set: str(func(c *Config) *string { return &c.OIDCClientID })},
 	{Key: "oidc_client_secret", Secret: true, Usage: "client secret at the issuer", set: str(func(c *Config) *string { return &c.OIDCClientSecret })},
@@ -201,6 +202,14 @@ func parseBase(v string) (*url.URL, error) {
 		return nil, errors.New("must have a host and maybe a port, but no path")
 	}
 	return url.Parse(api.Origin(u)) // without the scheme's own port, as Host headers are
+}
+
+func setProxy(c *Config, v string) (err error) {
+	c.OIDCProxy = nil
+	if v != "" {
+		c.OIDCProxy, err = parseBase(v)
+	}
+	return err
 }
 
 func setPrefixes(c *Config, v string) error {

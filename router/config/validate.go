@@ -70,6 +70,9 @@ func (l *loader) validate() {
 	if c.OIDCClientSecret == "" {
 		l.warnings = append(l.warnings, "oidc_client_secret is not set: sign-in works only if the provider has hux as a public client")
 	}
+	if l.proxy != "" && c.OIDCProxy == nil {
+		l.warnings = append(l.warnings, l.proxy+" is not heeded; where the sign-in provider is reached through a proxy, oidc_proxy names it")
+	}
 	if c.PublicURL != nil && c.PublicURL.Scheme == "https" && c.TLSCert == "" && len(c.TrustedProxies) == 0 {
 		l.warnings = append(l.warnings, "public_url is https, but hux neither ends TLS itself (tls_cert) nor trusts a proxy that does (trusted_proxies): everybody would share one client address")
 	}
@@ -98,6 +101,9 @@ func (l *loader) validateOrigins() {
 	c := l.config
 	if c.PublicURL == nil {
 		return
+	}
+	if c.PublicURL.Scheme == "http" {
+		l.warnings = append(l.warnings, "public_url is plain http, over which a browser has six connections to a host: a few open tabs of the chat use them up, and the next one waits; HTTP/2, which has no such limit, needs https")
 	}
 	if plainHTTP(c.PublicURL) {
 		l.warnings = append(l.warnings, "public_url is plain http: sessions can be read on the way; use https anywhere but on localhost")

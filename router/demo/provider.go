@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"bstein.dev/hux/hux"
 )
 
 // How much the provider remembers at once; the oldest goes first.
@@ -106,7 +108,7 @@ func NewProvider(o ProviderOptions) (*Provider, error) {
 		o.Now = time.Now
 	}
 	if o.HTTP == nil {
-		o.HTTP = &http.Client{Timeout: 5 * time.Second}
+		o.HTTP = &http.Client{Timeout: 5 * time.Second, Transport: hux.NewTransport()}
 	}
 	if o.TokenClient == "" && len(o.Clients) > 0 {
 		o.TokenClient = o.Clients[0].ID

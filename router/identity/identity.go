@@ -77,8 +77,9 @@ type Options struct {
 	PublicURL  *url.URL // the chat origin
 	ConsoleURL *url.URL // the console origin; nil for one origin, which is PublicURL then
 
-	Issuer       string // exactly as the provider writes it in its tokens
-	InternalURL  string // where the issuer is reached from here, if not at its own URL; see provider.go
+	Issuer       string   // exactly as the provider writes it in its tokens
+	ProxyURL     *url.URL // the HTTP proxy on the way to the issuer; nil for none
+	InternalURL  string   // where the issuer is reached from here, if not at its own URL; see provider.go
 	ClientID     string
 	ClientSecret string   // "" for a public client
 	Namespace    string   // what user ids are derived in; default Issuer

@@ -67,7 +67,11 @@ func newProvider(o Options, m *metrics) (*provider, error) {
 	if err != nil || issuer.Host == "" || (issuer.Scheme != "http" && issuer.Scheme != "https") {
 		return nil, errors.New("the issuer must be an http or https URL")
 	}
-	var t http.RoundTripper = http.DefaultTransport.(*http.Transport).Clone()
+	direct := hux.NewTransport()
+	if o.ProxyURL != nil {
+		direct.Proxy = http.ProxyURL(o.ProxyURL)
+	}
+	var t http.RoundTripper = direct
 	if o.InternalURL != "" {
 		internal, err := url.Parse(o.InternalURL)
 		if err != nil || internal.Host == "" || (internal.Scheme != "http" && internal.Scheme != "https") {

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -20,7 +19,6 @@ import (
 const (
 	dialTimeout  = 5 * time.Second
 	slowTimeout  = 15 * time.Minute // until the headers of a slow rule's answer
-	idleTimeout  = 90 * time.Second
 	slotIdle     = 10 * time.Minute // a slot unused for so long is forgotten
 	tripAfter    = 5                // failures in a row that open the breaker
 	openFor      = 3 * time.Second  // until the breaker lets one request try again
@@ -149,17 +147,14 @@ func (c patientConn) Write(b []byte) (int, error) {
 func newTransport(headerTimeout time.Duration) *http.Transport {
 	var http1 http.Protocols
 	http1.SetHTTP1(true) // what an unread body does is known of HTTP/1.1 alone
-	return &http.Transport{
-		DialContext:            dialer.DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-		Protocols:              &http1,
-		DisableCompression:     true,
-		MaxIdleConns:           64,
-		MaxIdleConnsPerHost:    64,
-		IdleConnTimeout:        idleTimeout,
-		ResponseHeaderTimeout:  headerTimeout,
-		MaxResponseHeaderBytes: headerLimit,
-	}
+	t := hux.NewTransport()
+	t.DialContext = dialer.DialContext
+	t.Protocols = &http1
+	t.DisableCompression = true
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 64, 64
+	t.ResponseHeaderTimeout = headerTimeout
+	t.MaxResponseHeaderBytes = headerLimit
+	return t
 }
 
 // retire closes the connections that nobody uses.

@@ -121,7 +121,7 @@ func (s *Server) join(registry []hux.Flag) (err error) {
 	s.identity, err = identity.New(identity.Options{
 		DB: s.db, Key: c.Key,
 		PublicURL: c.PublicURL, ConsoleURL: c.ConsoleURL,
-		Issuer: c.OIDCIssuer, InternalURL: c.OIDCInternalURL, Namespace: c.OIDCNamespace,
+		Issuer: c.OIDCIssuer, InternalURL: c.OIDCInternalURL, ProxyURL: c.OIDCProxy, Namespace: c.OIDCNamespace,
 		ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes,
 		Audience: c.OIDCAudience, BearerClients: c.OIDCBearerClients, Algorithms: c.OIDCAlgorithms, RolesClaim: c.OIDCRolesClaim,
 		IdleLifetime: c.SessionIdle, AbsoluteLifetime: c.SessionAbsolute, ClockSkew: c.ClockSkew,

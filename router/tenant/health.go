@@ -39,9 +39,11 @@ func (h *health) state() State {
 // healthClient follows no redirect: a WebUI that sends its check elsewhere is
 // not up, and must not make us call what it names.
 func healthClient() *http.Client {
+	transport := hux.NewTransport()
+	transport.DisableKeepAlives, transport.ResponseHeaderTimeout = true, 3*time.Second
 	return &http.Client{
 		Timeout:       3 * time.Second,
-		Transport:     &http.Transport{DisableKeepAlives: true, Proxy: nil, ResponseHeaderTimeout: 3 * time.Second},
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

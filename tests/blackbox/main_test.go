@@ -93,7 +93,7 @@ func (a *certificateAuthority) write(t testing.TB, serial int64, certFile, keyFi
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "hux.test"},
-		DNSNames: []string{"hux.test", "*.hux.test", "localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames: []string{"hux.test", "*.hux.test", "localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4zero},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}

@@ -78,7 +78,7 @@ func (s *Service) judgeTold(ctx context.Context, db *store.Lease, i due.Item) er
 	}
 	s.wake(db.Tenant(), c)
 	if owner != "" {
-		go s.stopUpstream(db, owner, t.ConversationID, t.RunID)
+		go s.stopUpstream(db, owner, t.ConversationID, t.RunID, t.SessionID)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (s *Service) alarm(tx *store.Tx, call *api.Call, conv *conversation.Convers
 		}
 	}
 	if stop {
-		_, stopping, err = s.askStop(tx, call, conv, t.RunID, c)
+		_, stopping, err = s.askStop(tx, call, conv, t.RunID, t.SessionID, c)
 	}
 	return stopping, err
 }

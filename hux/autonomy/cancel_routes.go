@@ -27,6 +27,7 @@ type stop struct {
 	Confirmed   bool      `json:"confirmed"` // it has said that the run is at its end
 	Refused     bool      `json:"refused"`   // or that it can't stop it
 	ReceiptID   string    `json:"receipt_id"`
+	SessionID   string    `json:"session_id"` // whose turn it is, where nobody knows the run by name; "" where that may be another turn by now
 }
 
 func (s *Service) stopKey(conversationID, runID string) string {
@@ -117,6 +118,7 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 	var c changes
 	var answer Cancellation
 	var owner hux.User
+	var st *stop
 	asking := false
 	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
 		c, asking = changes{}, false
@@ -128,8 +130,7 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 		if s.Conversations.RunOf(tx, runID) != conv.ID {
 			return hux.Errorf(hux.NotFound, "There is no such run in this conversation.")
 		}
-		var st *stop
-		if st, asking, err = s.askStop(tx, call, conv, runID, &c); err != nil {
+		if st, asking, err = s.askStop(tx, call, conv, runID, "", &c); err != nil {
 			return err
 		}
 		answer, err = s.cancellation(tx, st)
@@ -140,7 +141,7 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 	}
 	s.wake(call.Tenant(), c)
 	if asking {
-		go s.stopUpstream(call.DB, owner, id, runID)
+		go s.stopUpstream(call.DB, owner, id, runID, st.SessionID)
 	}
 	status := http.StatusAccepted
 	if answer.ReceiptID != nil {
@@ -151,12 +152,12 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 
 // askStop notes that a run is to stop, unless that is known. asking says that
 // whatever runs it is to be asked once this is durable.
-func (s *Service) askStop(tx *store.Tx, call *api.Call, conv *conversation.Conversation, runID string, c *changes) (st *stop, asking bool, err error) {
+func (s *Service) askStop(tx *store.Tx, call *api.Call, conv *conversation.Conversation, runID, sessionID string, c *changes) (st *stop, asking bool, err error) {
 	if st, err = s.readStop(tx, conv.ID, runID); err != nil {
 		return nil, false, err
 	}
 	if st == nil {
-		st = &stop{RunID: runID, RequestedAt: hux.Now(), RequestedBy: call.Actor}
+		st = &stop{RunID: runID, RequestedAt: hux.Now(), RequestedBy: call.Actor, SessionID: sessionID}
 		if err := s.beginStop(tx, call, conv, st, c); err != nil {
 			return nil, false, err
 		}
@@ -208,7 +209,7 @@ const stopTries = time.Hour
 
 // stopUpstream really stops the run, and writes the receipt once it is at its
 // end there. A receipt that somebody else writes meanwhile ends nothing there.
-func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, runID string) {
+func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, runID, sessionID string) {
 	key := s.stopKey(conversationID, runID)
 	s.mu.Lock()
 	busy := s.stopping[key]
@@ -224,7 +225,7 @@ func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, 
 	}()
 	ctx, cancel := context.WithTimeout(s.Closing, ReceiptDeadline-stopMargin)
 	defer cancel()
-	err := s.Stop(ctx, db.Tenant(), owner, runID)
+	err := s.Stop(ctx, db.Tenant(), owner, runID, sessionID)
 	if err != nil && s.Closing.Err() != nil {
 		return // the router ends, and asks again when it is back
 	}
@@ -247,6 +248,7 @@ func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, 
 func (s *Service) stopAgain(ctx context.Context, db *store.Lease, i due.Item) error {
 	conversationID, runID := ofStop(i)
 	var owner hux.User
+	var sessionID string
 	err := db.Update(ctx, func(tx *store.Tx) error {
 		owner = ""
 		if err := due.Done(tx, i); err != nil {
@@ -260,11 +262,11 @@ func (s *Service) stopAgain(ctx context.Context, db *store.Lease, i due.Item) er
 		if err != nil || conv == nil {
 			return err
 		}
-		owner = conv.Owner
+		owner, sessionID = conv.Owner, st.SessionID
 		return due.Put(tx, st.again(conversationID))
 	})
 	if err == nil && owner != "" && s.Stop != nil {
-		go s.stopUpstream(db, owner, conversationID, runID)
+		go s.stopUpstream(db, owner, conversationID, runID, sessionID)
 	}
 	return err
 }

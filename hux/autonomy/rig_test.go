@@ -84,7 +84,7 @@ func (r *rig) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := autonomy.New(autonomy.Parts{
 		Closing: ctx, Log: r.log, Conversations: conversations, Door: door, Keys: keys, Cursors: cursors, Due: index,
-		Stop: func(ctx context.Context, _ hux.Tenant, _ hux.User, runID string) error {
+		Stop: func(ctx context.Context, _ hux.Tenant, _ hux.User, runID, _ string) error {
 			if r.stopped == nil {
 				return errors.New("nothing to stop it with")
 			}

@@ -26,8 +26,10 @@ type Parts struct {
 	Due           *due.Index
 	Build         hux.Build
 	// Stop asks whatever runs a run to stop it. It returns once the run is at
-	// its end there, or with why it is not; nil where nothing can be asked.
-	Stop func(ctx context.Context, t hux.Tenant, owner hux.User, runID string) error
+	// its end there, or with why it is not; nil where nothing can be asked. Where
+	// the run has no such name there, it is what runs in the session, if that is
+	// not "".
+	Stop func(ctx context.Context, t hux.Tenant, owner hux.User, runID, sessionID string) error
 	// StopBypassed has a run stopped in which a call ran that nothing had allowed.
 	StopBypassed bool
 	// Alarmed is told of new alarms and of what has changed in a tenant's

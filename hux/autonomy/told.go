@@ -32,7 +32,8 @@ type toldCall struct {
 	Began          bool      `json:"began"`
 	Ended          string    `json:"ended"` // the status of tool.finished
 	Blocked        bool      `json:"blocked"`
-	Agent          hux.Agent `json:"agent"` // who told; "" where only a page has
+	SessionID      string    `json:"session_id"` // as the agent named it
+	Agent          hux.Agent `json:"agent"`      // who told; "" where only a page has
 	At             hux.Time  `json:"at"`
 }
 
@@ -66,6 +67,9 @@ func (s *Service) toolTold(tx *store.Tx, call *api.Call, e *event.Event, c *chan
 	}
 	if e.Reporter == "" && call.Actor.Kind == hux.KindAgent {
 		t.Agent = hux.Agent(call.Actor.ID)
+		if call.Session != nil {
+			t.SessionID = *call.Session
+		}
 	}
 	if t.Began = e.Kind == toolStarted; !t.Began && e.Status != nil {
 		t.Ended, t.Blocked = *e.Status, blocked(e)
@@ -121,7 +125,7 @@ func (t *toldCall) join(before *toldCall) {
 		t.Ended = before.Ended
 	}
 	if t.Agent == "" {
-		t.Agent = before.Agent
+		t.Agent, t.SessionID = before.Agent, before.SessionID
 	}
 }
 

@@ -37,7 +37,7 @@ type Parts struct {
 	Closing context.Context // ends when the router does
 	Due     *due.Index
 	Build   hux.Build
-	Stop    func(ctx context.Context, t hux.Tenant, owner hux.User, runID string) error // see autonomy.Parts, as for those below
+	Stop    func(ctx context.Context, t hux.Tenant, owner hux.User, runID, sessionID string) error // see autonomy.Parts, as for those below
 
 	StopBypassed bool
 	Alarmed      func(t hux.Tenant, now autonomy.Oversight, alarms []autonomy.Bypass)

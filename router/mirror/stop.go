@@ -18,12 +18,23 @@ var (
 // reports runs, and returns once the WebUI says that it is over. What goes
 // wrong on the way is tried again until ctx ends. A turn that has ended before
 // is stopped; one that the WebUI has never heard of, such as a run that the
-// agent was given elsewhere, is an error, since it may go on.
-func (m *Mirror) Stop(ctx context.Context, s Slot, as hux.User, stream string) error {
+// agent was given elsewhere, is an error, since it may go on. Where a session is
+// named it is the turn of that session then, since a hook names turns otherwise
+// than a page does.
+func (m *Mirror) Stop(ctx context.Context, s Slot, as hux.User, stream, session string) error {
 	if s.Upstream == nil {
 		return errNoSlot
 	}
-	return stop(ctx, m.o.Way(s, as), stream)
+	way := m.o.Way(s, as)
+	err := stop(ctx, way, stream)
+	if !errors.Is(err, errUnknown) || session == "" {
+		return err
+	}
+	under, failed := newWebUI(way).stream(ctx, session)
+	if failed != nil || under == "" {
+		return errors.Join(err, failed)
+	}
+	return stop(ctx, way, under)
 }
 
 func stop(ctx context.Context, way http.RoundTripper, stream string) error {

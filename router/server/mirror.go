@@ -39,8 +39,8 @@ func (s *Server) wayTo(slot mirror.Slot, as hux.User) http.RoundTripper {
 }
 
 // stopRun stops a run at the WebUI of its tenant.
-func (s *Server) stopRun(ctx context.Context, t hux.Tenant, owner hux.User, runID string) error {
-	return s.mirror.Stop(ctx, s.slotOf(t), owner, runID)
+func (s *Server) stopRun(ctx context.Context, t hux.Tenant, owner hux.User, runID, sessionID string) error {
+	return s.mirror.Stop(ctx, s.slotOf(t), owner, runID, sessionID)
 }
 
 // asksInstead is told of what the rules answer in the WebUI's place. A page

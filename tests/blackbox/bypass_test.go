@@ -260,3 +260,29 @@ func TestWhenAnAgentWasHeard(t *testing.T) {
 		t.Errorf("after all, and a restart: %s, %s, %s", a, b, c)
 	}
 }
+
+// The turn of a session is stopped at the WebUI though no page has told hux its
+// name there.
+func TestABypassStopsTheTurn(t *testing.T) {
+	t.Parallel()
+	u := newSlotUI(t)
+	h := u.start(t, "all", "alice")
+	alice, agent := h.person(t, "h1", "alice"), h.hooked(t, "h1", "a")
+	alice.here(t)
+	session, _ := u.chat("approve") // its turn waits
+	other, _ := u.chat("approve")
+	agent.asksAs(t, session, "turn.of.the.hook", "call.that.is.fine", "read_file", `{"path":"a"}`)
+	agent.deliver(t, webhook(map[string]any{"session_id": session}, map[string]any{"turn_id": "turn.of.the.hook", "tool_call_id": "call.that.is.not"})).want(t, 204, "")
+	under := func(session string) any {
+		return u.ask("GET", "/api/session/status?session_id="+session, nil)["active_stream_id"]
+	}
+	eventually(t, 30*time.Second, "the turn ends there", func() bool { return under(session) == nil })
+	if under(other) == nil {
+		t.Error("another session's turn is stopped")
+	}
+	path := "/conversations/" + alice.ofSession(t, session) + "/runs/turn.of.the.hook/cancel"
+	eventually(t, 30*time.Second, "the receipt", func() bool {
+		state := alice.call(t, "GET", path, "").object(t)["state"]
+		return state == "stopped" || state == "partially_stopped"
+	})
+}

@@ -35,6 +35,11 @@ func TestACallThatWentRoundTheHook(t *testing.T) {
 			r.page(r.id, "tool.finished", "completed", "page-run", fmt.Sprintf(`{"tool":%q,"tool_call_id":%q}`, tool, call))
 		}
 	}
+	onPage := func(data string) step {
+		return func(r *rig) {
+			r.page(r.id, "tool.finished", "completed", "run", fmt.Sprintf(`{"tool":"terminal","tool_call_id":%q%s}`, id, data))
+		}
+	}
 	unnamed := func(r *rig) {
 		r.event(r.id, "tool.finished", "completed", "run", `{"tool":"terminal"}`)
 	}
@@ -71,8 +76,11 @@ func TestACallThatWentRoundTheHook(t *testing.T) {
 		"a page's, then the agent's": {[]step{func(r *rig) {
 			r.page(r.id, "tool.started", "started", "run", `{"tool":"terminal","tool_call_id":"page.1"}`)
 		}, later(12 * time.Second), ended}, "stop"},
-		"unnamed, asked about": {[]step{asked("terminal"), unnamed}, ""},
-		"unnamed, one more":    {[]step{asked("terminal"), unnamed, unnamed}, "stop"},
+		"ended, and a page says blocked":    {[]step{onPage(`,"blocked":true`), ended}, "stop"},
+		"a page says blocked, then ended":   {[]step{ended, onPage(`,"blocked":true`)}, "stop"},
+		"begun and denied, ended by a page": {[]step{begun, chosen("deny"), onPage("")}, ""},
+		"unnamed, asked about":              {[]step{asked("terminal"), unnamed}, ""},
+		"unnamed, one more":                 {[]step{asked("terminal"), unnamed, unnamed}, "stop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -72,7 +72,7 @@ func (s *Service) toolTold(tx *store.Tx, call *api.Call, e *event.Event, c *chan
 		}
 	}
 	if t.Began = e.Kind == toolStarted; !t.Began && e.Status != nil {
-		t.Ended, t.Blocked = *e.Status, blocked(e)
+		t.Ended, t.Blocked = *e.Status, t.Agent != "" && blocked(e)
 	}
 	asked, err := s.askedAs(tx, &t)
 	if err != nil {
@@ -95,7 +95,12 @@ func (s *Service) toolTold(tx *store.Tx, call *api.Call, e *event.Event, c *chan
 		if err := json.Unmarshal(value, &before); err != nil {
 			return err
 		}
-		t.join(&before)
+		if before.Agent != "" && t.Agent == "" {
+			return nil // a page adds nothing to what the agent says
+		}
+		if (before.Agent == "") == (t.Agent == "") {
+			t.join(&before)
+		}
 	}
 	if err := putJSON(tx, toldBucket, key, t); err != nil {
 		return err
@@ -117,15 +122,12 @@ func (s *Service) saidAlready(tx *store.Tx, t *toldCall) (bool, error) {
 	return o.UnaskedSince != nil, err
 }
 
-// join adds what was told of the call before.
+// join adds what was told of the call before by the same.
 func (t *toldCall) join(before *toldCall) {
 	t.Began = t.Began || before.Began
 	t.Blocked = t.Blocked || before.Blocked
 	if t.Ended == "" {
 		t.Ended = before.Ended
-	}
-	if t.Agent == "" {
-		t.Agent, t.SessionID = before.Agent, before.SessionID
 	}
 }
 

@@ -3,6 +3,7 @@ package autonomy_test
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -57,19 +58,22 @@ func TestCommands(t *testing.T) {
 // Whatever a text is, it is read in time, and what lies beyond the bounds asks.
 func TestCommandsAreReadInBounds(t *testing.T) {
 	for _, part := range []string{
-		"$(", "(", "{ ", "if ", "`", "${x:-", "((", "a && ", "f() ", "sudo ", "docker run x ", "xx kubectl ", "kubectl ", "echo a | ", "bash -c \"", "-a ",
+		"$(", "(", "{ ", "if ", "`", "${x:-", "((", "a && ", "f() ", "sudo ", "foo docker run x ", "foo aws a ", "docker run x ", "xx kubectl ", "kubectl ", "echo a | ", "bash -c \"", "-a ",
 		"eval ", "x='", "<(", "case x in x) ", "X=$X$X;", "{a,b}", "aws a ", "ls;", "find -exec ", "ssh a ",
 	} {
 		start := time.Now()
-		long := strings.Repeat(part, 64<<10/len(part))
-		deploys(long)
-		deploys("foo " + long)
+		n := 32 << 10 / len(part)
+		deploys(strings.Repeat(part, n))
 		if took := time.Since(start); took > 20*time.Second {
-			t.Errorf("%d times %q took %v", 64<<10/len(part), part, took)
+			t.Errorf("%d times %q took %v", n, part, took)
 		}
 	}
+	double := "A=kubectl"
+	for c := 'B'; c <= 'Z'; c++ {
+		double += fmt.Sprintf(";%c=$%c$%[2]c$%[2]c$%[2]c", c, c-1)
+	}
 	for name, text := range map[string]string{
-		"long": "echo " + strings.Repeat("a", 64<<10), "deep": strings.Repeat("(", 60) + "ls" + strings.Repeat(")", 60), "no shell's": "echo 'x", "if": strings.Repeat("if ", 60) + "ls",
+		"larger": double + ";$Z", "long": "echo " + strings.Repeat("a", 64<<10), "deep": strings.Repeat("(", 60) + "ls" + strings.Repeat(")", 60), "no shell's": "echo 'x", "if": strings.Repeat("if ", 60) + "ls",
 	} {
 		if !deploys(text) {
 			t.Errorf("what is %s is not asked about", name)

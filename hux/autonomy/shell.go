@@ -14,6 +14,7 @@ import (
 const (
 	maxShellText  = 64 << 10 // bytes of one text
 	maxShellDepth = 50       // of commands within commands
+	maxVariable   = 1 << 10  // bytes of one variable's value
 	maxWords      = 20_000   // that are compared with rules, of one call
 )
 
@@ -124,7 +125,9 @@ func (r reader) assign(a *syntax.Assign) {
 	}
 	value := unknown
 	if _, twice := r.vars[a.Name.Value]; !twice && !a.Append && a.Array == nil && a.Index == nil {
-		value = r.word(a.Value)
+		if value = r.word(a.Value); len(value) > maxVariable {
+			value = unknown
+		}
 	}
 	r.vars[a.Name.Value] = value
 }

@@ -20,7 +20,6 @@ const maxTarget = 200
 type aims struct {
 	targets []string // in the form that grants are compared in, each once
 	unread  bool     // there are others, or some that nobody can tell for sure
-	hosts   bool     // the tool is aimed at hosts
 }
 
 // aimsOf reads them. Of a tool that the catalogue names no target of there are
@@ -30,15 +29,16 @@ func aimsOf(tool string, args map[string]any) (a aims) {
 		return a
 	}
 	known := catalogue.Tools[tool]
-	a.hosts = known.HostOf != ""
+	hosts := known.HostOf != ""
 	v, has := args[known.Target+known.HostOf]
 	list, many := v.([]any)
+	a.unread = !has || many && len(list) == 0
 	if !many && has {
 		list = []any{v}
 	}
 	for _, item := range list {
 		text, ok := item.(string)
-		if a.hosts && ok {
+		if hosts && ok {
 			text, ok = hostOf(text)
 		} else if ok {
 			ok = !many && !slices.Contains(strings.Split(text, "/"), "..") // behind a link, .. is not what it looks like
@@ -140,15 +140,11 @@ func hostName(host string) bool {
 }
 
 // denied reports whether a denial that names target is about a call: it is
-// aimed there, also besides other targets or at another port, somebody says so,
-// or it can't be told where it is aimed.
+// aimed there, also besides other targets, at another port or in another
+// spelling, somebody says so, or it can't be told where it is aimed.
 func (c Call) denied(target string) bool {
-	if target == c.Target || target == cleanTarget(c.Tool, c.Claimed) || c.aims.unread {
-		return true
-	}
-	return slices.ContainsFunc(c.aims.targets, func(t string) bool {
-		return t == target || c.aims.hosts && portless(t) == portless(target)
-	})
+	return target == c.Target || c.aims.unread || mayBe(c.Tool, target, cleanTarget(c.Tool, c.Claimed)) ||
+		slices.ContainsFunc(c.aims.targets, func(t string) bool { return mayBe(c.Tool, target, t) })
 }
 
 // portless is a host without its port.

@@ -14,6 +14,7 @@ var catalogue = mustCatalogue()
 type toolCatalogue struct {
 	Unknown     []Capability    `json:"unknown"` // of tools that are not listed
 	Tools       map[string]tool `json:"tools"`
+	Platforms   []string        `json:"platforms"`    // where messages go to
 	DeployNames []string        `json:"deploy_names"` // words in the name of an unknown tool that deploys
 	Shell       []string        `json:"shell"`        // arguments that are a shell's text, or a command's words
 	Code        []string        `json:"code"`         // arguments that are code

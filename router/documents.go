@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/schema"
 )
 
@@ -93,7 +94,7 @@ func readDocument(name string) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, schema.MaxRecord+1))
 	if err == nil && len(text) > schema.MaxRecord {
-		err = fmt.Errorf("%s: %w", inert(name), errTooLong)
+		err = fmt.Errorf("%s: %w", hux.Plain(name), errTooLong)
 	}
 	return text, err
 }

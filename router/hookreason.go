@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/client"
 )
@@ -39,7 +40,7 @@ func settled(a *client.Approval) string {
 	}
 	text := "Not run: the person has denied this."
 	if a.Decision != nil && a.Decision.Reason != nil && *a.Decision.Reason != "" {
-		text += " They say: “" + inert(*a.Decision.Reason) + "”."
+		text += " They say: “" + hux.Plain(*a.Decision.Reason) + "”."
 	}
 	return text + noRetry + " Ask them how to go on."
 }

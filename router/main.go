@@ -80,7 +80,7 @@ func misread(command string, err error) error {
 	if err == nil {
 		return misused{command, "too few words, or too many"}
 	}
-	why := inert(err.Error())
+	why := hux.Plain(err.Error())
 	if name, undefined := strings.CutPrefix(why, "flag provided but not defined: -"); undefined {
 		why = "there is no option --" + name
 	}

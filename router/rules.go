@@ -239,7 +239,7 @@ func readRecord(file, name string, into any) error {
 	}
 	if len(found) > 0 {
 		f := found[0]
-		return fmt.Errorf("%s:%d: %s: %s: %s; it must be %s", inert(file), f.Line, dash(f.Pointer), f.Code, f.Message, name)
+		return fmt.Errorf("%s:%d: %s: %s: %s; it must be %s", hux.Plain(file), f.Line, dash(f.Pointer), f.Code, f.Message, name)
 	}
 	return json.Unmarshal(text, into)
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"unicode"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/client"
@@ -69,7 +68,7 @@ func tail(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		Reset: func(string) { fmt.Fprintln(stderr, "hux: the log's numbers start over; here it is from the beginning") },
 		Lost: func(err error) {
 			if err != nil { // without one the router was restarted, or this reader was too slow
-				fmt.Fprintf(stderr, "hux: %s; trying again\n", inert(err.Error()))
+				fmt.Fprintf(stderr, "hux: %s; trying again\n", hux.Plain(err.Error()))
 			}
 		},
 	})
@@ -98,9 +97,9 @@ func explain(err error, base string) error {
 	case refused.Status == http.StatusUnauthorized:
 		return errors.New("the token is not accepted: it is wrong, or its time is over")
 	case refused.Status == http.StatusNotFound:
-		return fmt.Errorf("no such conversation for this token: %s", inert(refused.Detail))
+		return fmt.Errorf("no such conversation for this token: %s", hux.Plain(refused.Detail))
 	}
-	return fmt.Errorf("refused with status %d: %s", refused.Status, inert(refused.Detail))
+	return fmt.Errorf("refused with status %d: %s", refused.Status, hux.Plain(refused.Detail))
 }
 
 func tokenFrom(file string) (string, error) {
@@ -141,17 +140,7 @@ func printLine(w io.Writer) func(raw []byte) error {
 		if e.Tombstone != nil {
 			e.Summary = "(forgotten)"
 		}
-		_, err := fmt.Fprintf(w, "%s %5d  %-18s %-9s  %s  [%s]\n", e.CreatedAt.Local().Format("15:04:05"), e.Seq, inert(e.Kind), inert(status), inert(e.Summary), inert(who))
+		_, err := fmt.Fprintf(w, "%s %5d  %-18s %-9s  %s  [%s]\n", e.CreatedAt.Local().Format("15:04:05"), e.Seq, hux.Plain(e.Kind), hux.Plain(status), hux.Plain(e.Summary), hux.Plain(who))
 		return err
 	}
-}
-
-// inert takes out of foreign text what a terminal would obey.
-func inert(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, text)
 }

@@ -135,7 +135,7 @@ func (v *validation) file(name string) error {
 			return nil
 		}
 		if errors.Is(err, errTooLong) {
-			return fmt.Errorf("%s:%d: %w", inert(name), line, err)
+			return fmt.Errorf("%s:%d: %w", hux.Plain(name), line, err)
 		}
 		if err != nil {
 			return err
@@ -156,7 +156,7 @@ func (v *validation) inspect(name string, line int, text []byte) error {
 	if len(found) > 0 {
 		v.Faulty++
 	}
-	if len(ignored) > 0 && v.show("%s:%d: not stored: %s\n", inert(name), line, strings.Join(ignored, ", ")) {
+	if len(ignored) > 0 && v.show("%s:%d: not stored: %s\n", hux.Plain(name), line, strings.Join(ignored, ", ")) {
 		v.Ignored = append(v.Ignored, ignoredMembers{name, line, ignored})
 	}
 	for _, f := range found {
@@ -164,7 +164,7 @@ func (v *validation) inspect(name string, line int, text []byte) error {
 		if v.as == "" && f.Pointer == "/schema" && f.Code == "required" {
 			f.Message += "; a request's body? name it with --as NAME"
 		}
-		if v.show("%s:%d: %s: %s: %s\n", inert(name), f.Line, dash(f.Pointer), f.Code, f.Message) {
+		if v.show("%s:%d: %s: %s: %s\n", hux.Plain(name), f.Line, dash(f.Pointer), f.Code, f.Message) {
 			v.Faults = append(v.Faults, located{name, f})
 		}
 	}

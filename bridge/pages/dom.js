@@ -49,5 +49,5 @@ export function timeElement(time) {
  * @param {string} text
  */
 export function plain(text) {
-  return text.replace(/[^\P{C}\n\t]|[\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu, (c) => `⟨U+${(c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`);
+  return text.replace(/[^\P{C}\n\t]|[^\P{Z} ]|[\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{1d159}]/gu, (c) => `⟨U+${(c.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}⟩`);
 }

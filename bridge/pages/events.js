@@ -1,5 +1,7 @@
 // The words for events. Kinds of a later version are shown like the others.
 
+import { plain } from './dom.js';
+
 /** @typedef {import('./stream.js').HuxEvent} HuxEvent */
 /** @typedef {'run' | 'message' | 'tool' | 'decision' | 'other'} Category */
 
@@ -58,7 +60,7 @@ export function statusText(status) {
  * @param {HuxEvent} event
  */
 export function lineOf(event) {
-  return event.tombstone ? 'Forgotten' : event.summary || kindText(event.kind);
+  return event.tombstone ? 'Forgotten' : plain(event.summary) || kindText(event.kind);
 }
 
 /** @param {HuxEvent} event */

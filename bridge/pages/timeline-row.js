@@ -2,7 +2,7 @@
 
 import { ask, Refused } from './api.js';
 import { outcomeText } from './autonomy-words.js';
-import { element, timeElement } from './dom.js';
+import { element, plain, timeElement } from './dom.js';
 import { categoryOf, durationText, factsOf, isFailure, kindText, lineOf, reporterText, statusText } from './events.js';
 import { receiptLine } from './receipt.js';
 
@@ -51,7 +51,7 @@ export class EventRow {
     this.failed = false;
     if (this.event.kind === 'tool.started') this.root.hidden = true;
     this.root.dataset.status = 'cancelled';
-    this.summary.textContent = `${this.event.data?.tool ?? 'The tool'} did not run`;
+    this.summary.textContent = `${plain(String(this.event.data?.tool ?? 'The tool'))} did not run`;
     this.under.textContent = kindText(this.event.kind);
   }
 
@@ -90,7 +90,7 @@ function details(event) {
   facts.push(...factsOf(event));
   if (event.redaction?.rules?.length) facts.push(['Masked', event.redaction.rules.map(kindText).join(', ')]);
   const list = element('dl', { class: 'facts' });
-  for (const [name, value] of facts) list.append(element('div', {}, element('dt', {}, name), element('dd', {}, value)));
+  for (const [name, value] of facts) list.append(element('div', {}, element('dt', {}, name), element('dd', {}, typeof value === 'string' ? plain(value) : value)));
   const made = element('div', { class: 'details' }, list);
   if (event.evidence.length > 0) {
     made.append(element('p', { class: 'muted' }, 'Evidence'), element('ul', { class: 'evidence' }, ...event.evidence.map((ref) => element(

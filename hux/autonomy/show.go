@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/redact"
 )
 
@@ -88,20 +88,14 @@ func characters(v any) (n int) {
 	return n
 }
 
-// oneLine writes text without line breaks and whatever else moves what is
-// seen, and cuts it off with a mark.
+// oneLine writes text in one line, with whatever would not be seen written out,
+// and cuts it off with a mark.
 func oneLine(text string) string { return within(text, maxSummary) }
 
 func within(text string, most int) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\ufffd"), func(r rune) bool { return r == ' ' || moves(r) }), " ")
+	text = strings.Join(strings.Fields(hux.Plain(strings.ToValidUTF8(text, "\ufffd"))), " ")
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"
 	}
 	return text
-}
-
-// moves reports whether a character other than a blank moves or hides what is
-// seen.
-func moves(r rune) bool {
-	return r != ' ' && unicode.IsSpace(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"bstein.dev/hux/hux"
 )
 
 // mayBe reports whether what a call of a tool is aimed at may be what a denial
@@ -37,7 +39,7 @@ func plain(text string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case moves(r):
+		case hux.Hidden(r):
 			return -1
 		}
 		return r

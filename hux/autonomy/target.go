@@ -63,7 +63,7 @@ func Target(tool string, args map[string]any) string {
 		return ""
 	}
 	target := a.targets[0]
-	if utf8.RuneCountInString(target) > maxTarget || !utf8.ValidString(target) || strings.ContainsFunc(target, moves) || secretive(target) {
+	if utf8.RuneCountInString(target) > maxTarget || !utf8.ValidString(target) || strings.ContainsFunc(target, hux.Hidden) || secretive(target) {
 		return ""
 	}
 	return target

@@ -189,6 +189,14 @@ func TestShow(t *testing.T) {
 	if strings.ContainsAny(shown.Summary, "\n\u202e") || !strings.HasPrefix(shown.Summary, "terminal: curl") {
 		t.Errorf("%q", shown.Summary)
 	}
+	for in, want := range map[string]string{
+		"a\u2800b\u034fc\ufe0fd\U000e0100e\u17b4f\U0001d159g\ufffch\u00a0i\u2003j\u202ek": "terminal: a⟨U+2800⟩b⟨U+034F⟩c⟨U+FE0F⟩d⟨U+E0100⟩e⟨U+17B4⟩f⟨U+1D159⟩g⟨U+FFFC⟩h⟨U+00A0⟩i⟨U+2003⟩j⟨U+202E⟩k",
+		"ls" + strings.Repeat("\n", 300) + "&& rm -rf ~":                                  "terminal: ls && rm -rf ~",
+	} {
+		if shown := autonomy.Show("terminal", command(in)); shown.Summary != want || shown.Args["command"] != in {
+			t.Errorf("%q is shown as %q", in, shown.Summary)
+		}
+	}
 	if long := autonomy.Show("terminal", command(strings.Repeat("ä", 400))); utf8.RuneCountInString(long.Summary) != 280 || !strings.HasSuffix(long.Summary, "…") {
 		t.Errorf("%q", long.Summary)
 	}

@@ -211,7 +211,7 @@ func TestTailOverBrokenConnections(t *testing.T) {
 		t.Errorf("it ends with %v: %s", err, p.errors)
 	}
 	lines := p.lines(t, 3)
-	for i, want := range []string{"first", " [2Jsecond line ", "anew"} {
+	for i, want := range []string{"first", "⟨U+001B⟩[2Jsecond line⟨U+202E⟩", "anew"} {
 		if !strings.Contains(lines[i], want) || strings.ContainsAny(lines[i], "\x1b\u202e") {
 			t.Errorf("line %d is %q, want %q", i+1, lines[i], want)
 		}

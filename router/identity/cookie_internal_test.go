@@ -67,7 +67,7 @@ func FuzzCookie(f *testing.F) {
 
 func TestAddrKey(t *testing.T) {
 	for a, want := range map[string]string{
-		"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
+		"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "64:ff9b::c000:201": "192.0.2.1", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
 	} {
 		if got := addrKey(netip.MustParseAddr(a)); got != want {
 			t.Errorf("%s: %s", a, got)

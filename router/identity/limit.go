@@ -105,11 +105,19 @@ func (l *limiter) takeAddr(a netip.Addr) (wait time.Duration, ok bool) {
 	return l.take(addrKey(a))
 }
 
-// addrKey is the address as a limiter counts it: an IPv6 client owns its /64.
+// nat64 are IPv4 clients as a translator writes them (RFC 6052).
+var nat64 = netip.MustParsePrefix("64:ff9b::/96")
+
+// addrKey is the address as a limiter counts it: an IPv6 client owns its /64,
+// and one behind a translator is who the last four bytes say.
 func addrKey(a netip.Addr) string {
-	a = a.Unmap()
-	if a.Is6() {
-		if p, err := a.WithZone("").Prefix(64); err == nil {
+	a = a.WithZone("").Unmap()
+	switch {
+	case nat64.Contains(a):
+		b := a.As16()
+		return netip.AddrFrom4([4]byte(b[12:])).String()
+	case a.Is6():
+		if p, err := a.Prefix(64); err == nil {
 			return p.String()
 		}
 	}

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"bstein.dev/hux/router/identity"
@@ -34,7 +36,8 @@ func hostOnly(host string) string {
 
 // clientAddr is the address a request really comes from: the peer's, or what
 // trusted proxies say, read from the right up to the first that is not
-// trusted.
+// trusted. Where they say what can't be read it is not known, the zero Addr:
+// the address of a proxy would stand for everybody behind it.
 func (s *Server) clientAddr(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -45,16 +48,39 @@ func (s *Server) clientAddr(r *http.Request) netip.Addr {
 		return addr
 	}
 	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
-	for i := len(hops) - 1; i >= 0; i-- {
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			return addr // what stands before it can't be believed
+	for _, said := range slices.Backward(hops) {
+		if said = strings.Trim(said, " \t"); said == "" {
+			continue
 		}
-		if addr = hop.Unmap(); !s.trusted(addr) {
+		hop, ok := readHop(said)
+		if !ok { // and what stands before it can't be believed
+			s.unreadHop.Do(func() {
+				slog.Warn("a trusted proxy sends an X-Forwarded-For that holds no address; who comes by it is not limited by address", "proxy", addr.String())
+			})
+			return netip.Addr{}
+		}
+		if addr = hop; !s.trusted(addr) {
 			return addr
 		}
 	}
 	return addr
+}
+
+// readHop reads an address as proxies write it: some put the port behind it,
+// and some brackets round one of IPv6.
+func readHop(said string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(said)
+	if err != nil {
+		var withPort netip.AddrPort
+		withPort, err = netip.ParseAddrPort(said)
+		addr = withPort.Addr()
+	}
+	if inner, ok := strings.CutPrefix(said, "["); ok && err != nil {
+		if inner, ok = strings.CutSuffix(inner, "]"); ok {
+			addr, err = netip.ParseAddr(inner)
+		}
+	}
+	return addr.WithZone("").Unmap(), err == nil
 }
 
 func (s *Server) trusted(addr netip.Addr) bool {

@@ -23,12 +23,24 @@ func TestClientAddrBelievesTrustedProxiesOnly(t *testing.T) {
 		"what a client forged":     {trusted, "10.0.0.1:1", []string{"203.0.113.9, 192.0.2.1"}, "192.0.2.1"},
 		"two proxies":              {trusted, "10.0.0.1:1", []string{"203.0.113.9, 192.0.2.1, 10.0.0.2"}, "192.0.2.1"},
 		"two headers":              {trusted, "10.0.0.1:1", []string{"203.0.113.9", "192.0.2.1"}, "192.0.2.1"},
-		"no address":               {trusted, "10.0.0.1:1", []string{"192.0.2.1, unknown"}, "10.0.0.1"},
+		"no address":               {trusted, "10.0.0.1:1", []string{"192.0.2.1, unknown"}, "invalid IP"},
+		"no address behind two":    {trusted, "10.0.0.1:1", []string{"unknown, 10.0.0.2"}, "invalid IP"},
+		"nonsense with a port":     {trusted, "10.0.0.1:1", []string{"192.0.2.1:port"}, "invalid IP"},
+		"half a bracket":           {trusted, "10.0.0.1:1", []string{"[2001:db8::1"}, "invalid IP"},
 		"empty":                    {trusted, "10.0.0.1:1", nil, "10.0.0.1"},
 		"only proxies":             {trusted, "10.0.0.1:1", []string{"10.0.0.3"}, "10.0.0.3"},
 		"IPv6":                     {trusted, "[fd00::1]:1", []string{"2001:db8::1"}, "2001:db8::1"},
 		"IPv4 written as IPv6":     {trusted, "[::ffff:10.0.0.1]:1", []string{"::ffff:192.0.2.1"}, "192.0.2.1"},
-		"address with a port":      {trusted, "10.0.0.1:1", []string{"192.0.2.1:80"}, "10.0.0.1"},
+		"address with a port":      {trusted, "10.0.0.1:1", []string{"203.0.113.7:5123"}, "203.0.113.7"},
+		"a proxy with a port":      {trusted, "10.0.0.1:1", []string{"192.0.2.1, 10.0.0.2:4711"}, "192.0.2.1"},
+		"IPv6 with a port":         {trusted, "10.0.0.1:1", []string{"[2001:db8::1]:443"}, "2001:db8::1"},
+		"IPv6 in brackets":         {trusted, "10.0.0.1:1", []string{"[2001:db8::1]"}, "2001:db8::1"},
+		"IPv6 with a zone":         {trusted, "10.0.0.1:1", []string{"fe80::1%eth0"}, "fe80::1"},
+		"an empty hop":             {trusted, "10.0.0.1:1", []string{"198.51.100.1,"}, "198.51.100.1"},
+		"empty hops between":       {trusted, "10.0.0.1:1", []string{"203.0.113.9, 192.0.2.1,, ,10.0.0.2", ""}, "192.0.2.1"},
+		"nothing but commas":       {trusted, "10.0.0.1:1", []string{" , "}, "10.0.0.1"},
+		"NAT64":                    {trusted, "10.0.0.1:1", []string{"64:ff9b::c000:201"}, "64:ff9b::c000:201"},
+		"NAT64 of a proxy":         {trusted, "10.0.0.1:1", []string{"192.0.2.1, 64:ff9b::a00:2"}, "64:ff9b::a00:2"},
 		"peer that has no address": {trusted, "@", []string{"192.0.2.1"}, "invalid IP"},
 	} {
 		s := &Server{config: &config.Config{TrustedProxies: c.trusted}}
@@ -39,6 +51,28 @@ func TestClientAddrBelievesTrustedProxiesOnly(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
+}
+
+// Whatever stands in the header, what is read of it is an address and the
+// request is answered.
+func FuzzForwardedFor(f *testing.F) {
+	for _, said := range []string{"203.0.113.7:5123", "[2001:db8::1]:443", "[2001:db8::1]", "198.51.100.1,", "64:ff9b::c000:201", "unknown", "_x, 10.0.0.2", "::ffff:10.0.0.1%1", "[]", ":1", "[::1%]:"} {
+		f.Add(said)
+	}
+	f.Fuzz(func(t *testing.T, said string) {
+		s := &Server{config: &config.Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
+		s.unreadHop.Do(func() {}) // quiet
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = "10.0.0.1:1"
+		r.Header["X-Forwarded-For"] = []string{said, "192.0.2.1"}
+		if got := s.clientAddr(r).String(); got != "192.0.2.1" {
+			t.Fatalf("%q in front of what the proxy adds gives %s", said, got)
+		}
+		r.Header["X-Forwarded-For"] = []string{said}
+		if got := s.clientAddr(r); got.Is4In6() || got.Zone() != "" {
+			t.Fatalf("%q is read as %s", said, got)
+		}
+	})
 }
 
 func TestSiteOfIsExact(t *testing.T) {

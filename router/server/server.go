@@ -78,9 +78,11 @@ type Server struct {
 	own      map[identity.Site]http.Handler
 	draining atomic.Bool
 	patience patience
-	webhooks chan struct{}   // holds one for each whose body is read
-	closing  context.Context // ends when the router shuts down
-	shut     context.CancelFunc
+	// unreadHop tells once of a proxy that says no address; see clientAddr.
+	unreadHop sync.Once
+	webhooks  chan struct{}   // holds one for each whose body is read
+	closing   context.Context // ends when the router shuts down
+	shut      context.CancelFunc
 }
 
 // New opens the state under config.Data and builds every part. It starts

@@ -53,6 +53,13 @@ func (s *Set) Inspect(name string, text []byte, rules map[string]Rule) (findings
 	return findings, ignored, nil
 }
 
+// Strict holds a text that may be as long as a record against what Parse takes
+// of JSON, and says in which line it is not that.
+func Strict(text []byte) (line int, err error) {
+	_, stopped, err := parse(text, ofRecord)
+	return lineOf(text, stopped), err
+}
+
 // named gives the schema that a record says it is of.
 func (s *Set) named(record any) (string, []Fault) {
 	object, ok := record.(map[string]any)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -166,53 +168,125 @@ func (l *loader) readFile(path string) {
 		l.problem(name, "config", "can't be read: "+reason(err))
 		return
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(content, &doc); err != nil {
-		where := name
-		if m := regexp.MustCompile(`line (\d+)`).FindStringSubmatch(err.Error()); m != nil {
-			where += ":" + m[1]
-		}
-		l.problem(where, "config", "is no valid YAML")
+	root, ok := l.document(name, content)
+	if !ok || root == nil {
 		return
 	}
-	if len(doc.Content) == 0 {
-		return
-	}
-	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
 		l.problem(fmt.Sprintf("%s:%d", name, root.Line), "config", "must be a list of key: value lines")
 		return
 	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, value := root.Content[i], root.Content[i+1]
-		where := fmt.Sprintf("%s:%d", name, key.Line)
-		j := slices.IndexFunc(Options, func(o Option) bool { return o.Key == key.Value })
+	l.eachKey(name, "", root, func(where, key string, value *yaml.Node) {
+		j := slices.IndexFunc(Options, func(o Option) bool { return o.Key == key })
 		switch {
 		case j < 0:
-			l.problem(where, key.Value, "is no setting of hux"+nearest(key.Value))
-		case seen[key.Value]:
-			l.problem(where, key.Value, "stands twice")
-		case key.Value == "slots" && value.Kind == yaml.SequenceNode:
+			l.problem(where, key, "is no setting of hux"+nearest(key))
+		case key == "slots" && value.Kind == yaml.SequenceNode:
 			l.where["slots"] = where
 			l.readSlots(name, value)
 		case value.Kind == yaml.SequenceNode && Options[j].Many:
-			var parts []string
-			for _, n := range value.Content {
-				parts = append(parts, n.Value)
+			if parts, ok := l.texts(name, key, value); ok {
+				l.set(Options[j], where, strings.Join(parts, ","))
 			}
-			l.set(Options[j], where, strings.Join(parts, ","))
-		case value.Kind == yaml.ScalarNode:
-			v := value.Value
-			if value.Tag == "!!null" {
-				v = ""
-			}
-			l.set(Options[j], where, v)
 		default:
-			l.problem(where, key.Value, "must be a single value, or a list where it is one")
+			if v, ok := l.text(name, key, value); ok {
+				l.set(Options[j], where, v)
+			}
+		}
+	})
+}
+
+// document is the one document of a YAML file, nil for an empty one.
+func (l *loader) document(name string, content []byte) (root *yaml.Node, ok bool) {
+	var doc, more yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	err := decoder.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil, true
+	}
+	if err == nil {
+		if err = decoder.Decode(&more); errors.Is(err, io.EOF) {
+			return doc.Content[0], true
+		}
+	}
+	if err == nil {
+		l.problem(fmt.Sprintf("%s:%d", name, more.Line), "config", "begins a second document; hux reads one")
+		return nil, false
+	}
+	l.problem(fmt.Sprintf("%s:%d", name, faultyLine(content, err)), "config", "is no valid YAML")
+	return nil, false
+}
+
+var lineInError = regexp.MustCompile(`line (\d+)`)
+
+// faultyLine is the line that the parser names in err, or, since it names none
+// of an unknown anchor or of a byte that may not be there, the one by which
+// what stands above it becomes as faulty.
+func faultyLine(content []byte, err error) int {
+	if m := lineInError.FindStringSubmatch(err.Error()); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	n, end := 0, 0
+	for line := range bytes.Lines(content) {
+		n++
+		end += len(line)
+		var doc yaml.Node
+		if again := yaml.Unmarshal(content[:end], &doc); again != nil && again.Error() == err.Error() {
+			break
+		}
+	}
+	return n
+}
+
+// eachKey walks through a mapping. A key that stands twice is a problem: YAML
+// leaves open which of the two counts.
+func (l *loader) eachKey(name, setting string, mapping *yaml.Node, do func(where, key string, value *yaml.Node)) {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key, value := mapping.Content[i], mapping.Content[i+1]
+		where := fmt.Sprintf("%s:%d", name, key.Line)
+		if seen[key.Value] {
+			if setting == "" {
+				l.problem(where, key.Value, "stands twice")
+			} else {
+				l.problem(where, setting, key.Value+" stands twice")
+			}
+			continue
 		}
 		seen[key.Value] = true
+		do(where, key.Value, value)
 	}
+}
+
+// text is the one value that stands at node as it is written. What YAML itself
+// would turn into something else is refused.
+func (l *loader) text(name, setting string, node *yaml.Node) (string, bool) {
+	reason := ""
+	switch {
+	case node.Kind == yaml.AliasNode:
+		reason = "is an alias, which hux does not follow; write the value out"
+	case node.Kind != yaml.ScalarNode:
+		reason = "must be a single value, or a list where it is one"
+	case node.Style&yaml.TaggedStyle != 0:
+		reason = "has a tag, which hux does not follow; write the value alone"
+	case node.Tag == "!!null":
+		reason = `has no value; leave it out, or write "" for none`
+	}
+	if reason != "" {
+		l.problem(fmt.Sprintf("%s:%d", name, node.Line), setting, reason)
+	}
+	return node.Value, reason == ""
+}
+
+// texts are the values of a list.
+func (l *loader) texts(name, setting string, list *yaml.Node) (values []string, ok bool) {
+	ok = true
+	for _, n := range list.Content {
+		v, one := l.text(name, setting, n)
+		values, ok = append(values, v), ok && one
+	}
+	return values, ok
 }
 
 // nearest suggests the setting that a misspelt one most likely means.
@@ -235,23 +309,28 @@ func (l *loader) readSlots(name string, list *yaml.Node) {
 		}
 		var id, base string
 		var members []hux.User
-		for i := 0; i+1 < len(item.Content); i += 2 {
-			key, value := item.Content[i], item.Content[i+1]
-			switch key.Value {
+		before := len(l.problems)
+		l.eachKey(name, "slots", item, func(at, key string, value *yaml.Node) {
+			switch key {
 			case "id":
-				id = value.Value
+				id, _ = l.text(name, "slots", value)
 			case "url":
-				base = value.Value
+				base, _ = l.text(name, "slots", value)
 			case "members":
 				if value.Kind != yaml.SequenceNode {
-					l.problem(fmt.Sprintf("%s:%d", name, key.Line), "slots", "members must be a list of user ids")
+					l.problem(at, "slots", "members must be a list of user ids")
+					return
 				}
-				for _, n := range value.Content {
-					members = append(members, hux.User(n.Value))
+				users, _ := l.texts(name, "slots", value)
+				for _, u := range users {
+					members = append(members, hux.User(u))
 				}
 			default:
-				l.problem(fmt.Sprintf("%s:%d", name, key.Line), "slots", key.Value+" is no setting of a slot")
+				l.problem(at, "slots", key+" is no setting of a slot")
 			}
+		})
+		if len(l.problems) > before {
+			continue // what follows from it need not be told too
 		}
 		s, err := newSlot(id, base, members)
 		if err != nil {

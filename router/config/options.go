@@ -127,6 +127,9 @@ func integer(low, high int, field func(*Config) *int) func(*Config, string) erro
 		if err != nil || n < low || n > high {
 			return fmt.Errorf("must be a whole number from %d to %d", low, high)
 		}
+		if strconv.Itoa(n) != v { // 010 is ten to some and eight to YAML 1.1
+			return errors.New("must be written as a plain number, without a sign or a zero in front")
+		}
 		*field(c) = n
 		return nil
 	}
@@ -151,9 +154,10 @@ func size(field func(*Config) *int64) func(*Config, string) error {
 				digits, factor = s, f
 			}
 		}
-		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-		if err != nil || n < 1 || n > (1<<40)/factor {
-			return errors.New("must be a size such as 500KiB or 64MiB")
+		digits = strings.TrimSpace(digits)
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || n < 1 || n > (1<<40)/factor || strconv.FormatInt(n, 10) != digits {
+			return errors.New("must be a size such as 500KiB or 64MiB, without a zero in front")
 		}
 		*field(c) = n * factor
 		return nil

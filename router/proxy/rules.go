@@ -12,6 +12,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"bstein.dev/hux/hux/schema"
 )
 
 //go:embed hermes-webui.json
@@ -125,12 +127,14 @@ func OpenRules(path string) (*Rules, error) {
 	if path == "" {
 		return DefaultRules(), nil
 	}
-	f, err := os.Open(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	rules, err := LoadRules(f)
-	return rules, errors.Join(err, f.Close())
+	if line, err := schema.Strict(content); err != nil { // of a member that stands twice encoding/json takes the last
+		return nil, fmt.Errorf("line %d: %w", line, err)
+	}
+	return LoadRules(bytes.NewReader(content))
 }
 
 // LoadRules reads a rules file. It is strict: an unknown member, a bad

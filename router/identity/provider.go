@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,8 +59,9 @@ type endpoints struct {
 	idTokens     *oidc.IDTokenVerifier // and logout tokens: for us, from this issuer
 	accessTokens *oidc.IDTokenVerifier // got from the provider itself: any audience
 	bearerTokens *oidc.IDTokenVerifier // sent by a client: for the configured audience
-	endSession   string                // "" where the provider has none
-	sendsIss     bool                  // its answers name it (RFC 9207)
+	keysURL      string
+	endSession   string // "" where the provider has none
+	sendsIss     bool   // its answers name it (RFC 9207)
 }
 
 func newProvider(o Options, m *metrics) (*provider, error) {
@@ -71,7 +73,7 @@ func newProvider(o Options, m *metrics) (*provider, error) {
 	if o.ProxyURL != nil {
 		direct.Proxy = http.ProxyURL(o.ProxyURL)
 	}
-	var t http.RoundTripper = direct
+	var t http.RoundTripper = witness{direct}
 	if o.InternalURL != "" {
 		internal, err := url.Parse(o.InternalURL)
 		if err != nil || internal.Host == "" || (internal.Scheme != "http" && internal.Scheme != "https") {
@@ -112,30 +114,85 @@ func (p *provider) discover(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// CheckProvider looks for the provider once, as Run does until it succeeds,
-// and says what is wrong. Of o it needs the URLs alone.
+// CheckProvider looks for the provider and its keys once, and says what is
+// wrong and where. Of o it needs the URLs alone.
 func CheckProvider(ctx context.Context, o Options) error {
 	p, err := newProvider(o, nil)
 	if err != nil {
 		return err
 	}
-	_, err = p.find(ctx)
-	return err
+	e, err := p.find(ctx)
+	if err != nil {
+		return err
+	}
+	return p.checkKeys(ctx, e.keysURL)
+}
+
+func (p *provider) checkKeys(ctx context.Context, keysURL string) error {
+	var a asked
+	req, err := http.NewRequestWithContext(a.by(ctx), http.MethodGet, keysURL, nil)
+	if err != nil {
+		return errors.New("its discovery document has a jwks_uri that is no URL")
+	}
+	res, err := p.client.Do(req)
+	if err != nil {
+		return a.failed("its keys", err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var keys struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if res.StatusCode != http.StatusOK || json.NewDecoder(res.Body).Decode(&keys) != nil || len(keys.Keys) == 0 {
+		return a.failed("its keys", nil)
+	}
+	return nil
+}
+
+// asked is the request that was sent last, to say where something failed.
+type asked struct {
+	url    string
+	status int // of the answer; 0 for none
+}
+
+type askedKey struct{}
+
+// by is a context for requests that a is to be told of.
+func (a *asked) by(ctx context.Context) context.Context { return context.WithValue(ctx, askedKey{}, a) }
+
+// failed says that what was asked for is not there, and nothing of what the
+// answer held instead.
+func (a *asked) failed(what string, err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return fmt.Errorf("%s can't be had: %s: %w", what, a.url, failed.Err)
+	}
+	return fmt.Errorf("%s can't be had: %s answers with status %d", what, a.url, a.status)
+}
+
+// witness tells the asked of a request's context where the request really goes.
+type witness struct{ next http.RoundTripper }
+
+func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := w.next.RoundTrip(r)
+	if a, ok := r.Context().Value(askedKey{}).(*asked); ok {
+		a.url = r.URL.Redacted()
+		if err == nil {
+			a.status = resp.StatusCode
+		}
+	}
+	return resp, err
 }
 
 // find reads the discovery document.
 func (p *provider) find(ctx context.Context) (*endpoints, error) {
-	found, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.o.Issuer)
+	var a asked
+	found, err := oidc.NewProvider(oidc.ClientContext(a.by(ctx), p.client), p.o.Issuer)
 	if err != nil {
 		var mismatch *oidc.IssuerMismatchError
 		if errors.As(err, &mismatch) {
-			return nil, fmt.Errorf("it calls itself %q, which must be the configured issuer to the letter", mismatch.Discovered)
+			return nil, fmt.Errorf("at %s it calls itself %q, which must be the configured issuer to the letter", a.url, mismatch.Discovered)
 		}
-		var failed *url.Error
-		if errors.As(err, &failed) {
-			return nil, failed.Err
-		}
-		return nil, errors.New("its discovery document is not to be had or not to be read")
+		return nil, a.failed("its discovery document", err)
 	}
 	var more struct {
 		JWKS       string   `json:"jwks_uri"`
@@ -144,12 +201,12 @@ func (p *provider) find(ctx context.Context) (*endpoints, error) {
 		Auth       []string `json:"token_endpoint_auth_methods_supported"`
 	}
 	if err := found.Claims(&more); err != nil {
-		return nil, errors.New("its discovery document is malformed")
+		return nil, fmt.Errorf("its discovery document at %s is malformed", a.url)
 	}
-	e := &endpoints{Provider: found, endSession: more.EndSession, sendsIss: more.SendsIss}
+	e := &endpoints{Provider: found, keysURL: more.JWKS, endSession: more.EndSession, sendsIss: more.SendsIss}
 	endpoint := found.Endpoint()
 	if endpoint.AuthURL == "" || endpoint.TokenURL == "" || more.JWKS == "" {
-		return nil, errors.New("its discovery document lacks an endpoint")
+		return nil, fmt.Errorf("its discovery document at %s lacks an endpoint", a.url)
 	}
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader // the default of OpenID Connect; guessing would send a refused code twice
 	if p.o.ClientSecret == "" || (len(more.Auth) > 0 && !slices.Contains(more.Auth, "client_secret_basic")) {

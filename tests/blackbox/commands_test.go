@@ -151,7 +151,7 @@ func TestCheckOnlineAndFlags(t *testing.T) {
 		t.Errorf("problems where there are none:\n%s", stderr)
 	}
 	h.provider.SetDown(true)
-	if _, stderr, ok := h.run(t, "check", "--online"); ok || !strings.Contains(stderr, "oidc_issuer") {
+	if _, stderr, ok := h.run(t, "check", "--online"); ok || !strings.Contains(stderr, "oidc_issuer: its discovery document can't be had: "+h.sso.URL+"/.well-known/openid-configuration answers with status 503") {
 		t.Errorf("with the provider down: ok %v, %s", ok, stderr)
 	}
 	h.provider.SetDown(false)

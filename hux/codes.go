@@ -84,7 +84,7 @@ var codeMeaning = map[Code]string{
 	StoreCorrupt:           "the tenant's database is damaged; other tenants are not affected",
 	SlotDown:               "the WebUI is not reachable",
 	SlotRefused:            "the WebUI does not accept who hux says it is",
-	NoSlot:                 "no slot is free, or the own one is not configured; the member `user`, if any, is the id for the operator",
+	NoSlot:                 "there is no slot of the caller's: none is free, the own one is not configured, or the chat was never visited, which alone claims one; the member `user`, if any, is the id for the operator",
 	SlotBusy:               "too many requests under way at the WebUI, or it has just failed several times",
 	StoreBusy:              "the tenant's database could not be used just now",
 	RouteUnavailable:       "nothing that may run this mode is to be had just now",

@@ -63,7 +63,7 @@ type Config struct {
 }
 
 // Slot is one upstream WebUI. A slot with members belongs to them; one
-// without is in the pool, claimed by the first sign-in that needs one.
+// without is in the pool, claimed by the first visit that needs one.
 type Slot struct {
 	ID      string
 	URL     *url.URL

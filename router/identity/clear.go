@@ -44,9 +44,9 @@ func (s *Service) mustClear(w http.ResponseWriter, r *http.Request, sess *sessio
 
 // clearForNext answers a sign-in with a page that clears the chat host first
 // and comes back.
-func (s *Service) clearForNext(w http.ResponseWriter, r *http.Request, session, flow, next string) error {
-	c := Clearing{Ticket: s.ticket(session), Onward: s.signInURL(flow, next)}
-	if flow == "" { // the console has no need of the chat host
+func (s *Service) clearForNext(w http.ResponseWriter, r *http.Request, session string, o origin) error {
+	c := Clearing{Ticket: s.ticket(session), Onward: s.signInURL(o.chat, o.next)}
+	if o.chat == "" { // the console has no need of the chat host
 		c.Otherwise = c.Onward + "&clear=later"
 	}
 	s.o.Clear(w, r, c)

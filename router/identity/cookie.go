@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,17 +85,6 @@ func cookie(lines []string, name string) (value string, ok bool) {
 	return value, ok
 }
 
-// cookiesWith lists the names of cookies that start with prefix.
-func cookiesWith(lines []string, prefix string) []string {
-	var names []string
-	for name := range cookies(lines) {
-		if strings.HasPrefix(name, prefix) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // set sets a cookie for life; clearing is a negative life.
 func (n cookieNames) set(w http.ResponseWriter, name, value string, life time.Duration) {
 	http.SetCookie(w, &http.Cookie{
@@ -114,14 +104,30 @@ func maxAge(life time.Duration) int {
 // tabs do not disturb each other.
 func (n cookieNames) flowOf(hash string) string { return n.flow + "_" + hash[:8] }
 
-// makeRoom drops the sign-ins of this browser that are under way, if there are
-// most of them already.
-func (n cookieNames) makeRoom(w http.ResponseWriter, r *http.Request, most int) {
-	old := cookiesWith(r.Header["Cookie"], n.flow+"_")
-	if len(old) < most {
-		return
+// begun is the value of a flow cookie that had to make room: of that sign-in it
+// is known that this browser began it, and nothing more.
+const begun = "begun"
+
+// makeRoom makes room for one more sign-in in this browser: of those under way
+// the newest are kept that most allows, and of those that it began at all known.
+// Browsers send a cookie before those that are younger (RFC 6265, 5.4).
+func (n cookieNames) makeRoom(w http.ResponseWriter, r *http.Request, most, known int) {
+	var names, whole []string
+	for name, value := range cookies(r.Header["Cookie"]) {
+		if strings.HasPrefix(name, n.flow+"_") {
+			names = append(names, name)
+			if value != begun {
+				whole = append(whole, name)
+			}
+		}
 	}
-	for _, name := range old {
+	forgotten := names[:max(0, len(names)-known+1)]
+	for _, name := range whole[:max(0, len(whole)-most+1)] {
+		if !slices.Contains(forgotten, name) {
+			n.set(w, name, begun, flowKept)
+		}
+	}
+	for _, name := range forgotten {
 		n.set(w, name, "", -1)
 	}
 }

@@ -3,12 +3,14 @@ package identity
 import (
 	"context"
 	"crypto/subtle"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -20,7 +22,9 @@ import (
 
 const (
 	flowLifetime = 10 * time.Minute // to sign in at the provider
-	flowsAtOnce  = 4                // in one browser: a sign-in in each of some tabs
+	flowKept     = 24 * time.Hour   // that a browser remembers to have begun: a sign-in form is left open over night
+	flowsAtOnce  = 12               // in one browser: a sign-in in each of some tabs
+	flowsKnown   = 60               // begun in one browser and remembered
 )
 
 // signInFlow is a sign-in under way, in a sealed cookie of the console host.
@@ -29,10 +33,43 @@ type signInFlow struct {
 	State    string    `json:"s"`
 	Nonce    string    `json:"n"`
 	Verifier string    `json:"v"`
-	Next     string    `json:"x"`
-	Chat     string    `json:"c,omitempty"` // hash of the chat host's flow cookie; "" to stay on the console
 	Fresh    bool      `json:"f,omitempty"` // the person is asked again, whatever sessions there are
+	Anew     bool      `json:"a,omitempty"` // begun by itself, after an answer that asks for that
 	Started  time.Time `json:"t"`
+
+	origin `json:"-"`
+}
+
+// origin is where a sign-in was begun and leads to in the end. It is sealed in
+// the state that the provider gets and sends back, and so is there when the
+// cookie is not any more; it says nothing of who began.
+type origin struct {
+	next string // a path
+	chat string // hash of the chat host's flow cookie; "" to stay on the console
+}
+
+// state is the one parameter that comes back from the provider.
+func (s *Service) state(f signInFlow) string {
+	return f.State + base64.RawURLEncoding.EncodeToString(s.sealed([]byte(f.chat+" "+f.next), originName(f.State)))
+}
+
+func originName(state string) string { return "origin of " + state }
+
+// origin reads the one in a state; ok is false where that is not of our making.
+func (s *Service) origin(state string) (o origin, ok bool) {
+	if len(state) < secretLength {
+		return o, false
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(state[secretLength:])
+	if err != nil {
+		return o, false
+	}
+	plain, err := s.opened(sealed, originName(state[:secretLength]))
+	if err != nil {
+		return o, false
+	}
+	o.chat, o.next, ok = strings.Cut(string(plain), " ")
+	return o, ok
 }
 
 func (s *Service) flowCookie(state string) string { return s.consoleNames.flowOf(secretHash(state)) }
@@ -52,79 +89,136 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 		return hux.Errorf(hux.BadRequest, "This link to sign in is damaged. Open the page again that you came from.")
 	}
 	next, _ := single(q, "next")
-	next = CheckNext(next)
 	again, _ := single(q, "fresh")
-	fresh := again == "1" && flow == "" // only a page of the console has use for it
-	sess, err := s.sessionOf(r, Console)
-	if err != nil {
-		return err
+	f := signInFlow{
+		origin: origin{CheckNext(next), flow},
+		Fresh:  again == "1" && flow == "", // only a page of the console has use for it
 	}
-	if sess != nil && !fresh {
-		id, err := s.renewed(r.Context(), sess)
-		if err != nil {
+	if !f.Fresh {
+		later, _ := single(q, "clear")
+		if done, err := s.straightOn(w, r, f.origin, later == "later"); done || err != nil {
 			return err
-		}
-		if id != nil {
-			later, _ := single(q, "clear")
-			if s.mustClear(w, r, sess, id.User) && (flow != "" || later != "later") {
-				return s.clearForNext(w, r, sess.id, flow, next)
-			}
-			if flow != "" {
-				s.metrics.signIns.WithLabelValues("handed_over").Inc()
-			}
-			return s.deliver(w, id.User, sess.id, flow, next)
 		}
 	}
 	if wait, ok := s.startLimit.takeAddr(s.o.ClientAddr(r)); !ok {
 		err := hux.Errorf(hux.RateLimited, "Too many sign-ins from your network. Wait a little.").After(wait)
-		return s.refuse("limited", backTo{err, s.page(flow, next)})
+		return s.refuse("limited", backTo{err, s.page(f.origin)})
 	}
 	e, err := s.provider.ready()
 	if err == nil {
 		err = s.provider.answers(r.Context())
 	}
 	if err != nil {
-		return s.refuse("unavailable", backTo{err, s.page(flow, next)})
+		return s.refuse("unavailable", backTo{err, s.page(f.origin)})
 	}
-	f := signInFlow{
-		State: newSecret(), Nonce: newSecret(), Verifier: oauth2.GenerateVerifier(), Next: next, Chat: flow, Fresh: fresh, Started: s.now().UTC(),
+	return s.begin(w, r, e, f)
+}
+
+// straightOn sends the browser of somebody who is signed in where o leads, by
+// way of a page that clears the chat host if that has to be; later puts it off.
+// done is false if nobody is.
+func (s *Service) straightOn(w http.ResponseWriter, r *http.Request, o origin, later bool) (done bool, err error) {
+	sess, err := s.sessionOf(r, Console)
+	if sess == nil || err != nil {
+		return false, err
 	}
+	id, err := s.renewed(r.Context(), sess)
+	if id == nil || err != nil {
+		return false, err
+	}
+	if s.mustClear(w, r, sess, id.User) && (o.chat != "" || !later) {
+		return true, s.clearForNext(w, r, sess.id, o)
+	}
+	if o.chat != "" {
+		s.metrics.signIns.WithLabelValues("handed_over").Inc()
+	}
+	return true, s.deliver(w, id.User, sess.id, o)
+}
+
+// begin sends the browser to the provider.
+func (s *Service) begin(w http.ResponseWriter, r *http.Request, e *endpoints, f signInFlow) error {
+	f.State, f.Nonce, f.Verifier, f.Started = newSecret(), newSecret(), oauth2.GenerateVerifier(), s.now().UTC()
 	name := s.flowCookie(f.State)
 	sealed, err := s.flows.Encode(name, f)
-	if err != nil { // a next that is too long once it is written as JSON
-		f.Next = "/"
-		if sealed, err = s.flows.Encode(name, f); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
-	s.consoleNames.makeRoom(w, r, flowsAtOnce)
-	s.consoleNames.set(w, name, sealed, flowLifetime)
+	s.consoleNames.makeRoom(w, r, flowsAtOnce, flowsKnown)
+	s.consoleNames.set(w, name, sealed, flowKept)
 	options := []oauth2.AuthCodeOption{oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier)}
-	if fresh { // max_age makes auth_time a claim that must be there (OpenID Connect Core 3.1.2.1)
+	if f.Fresh { // max_age makes auth_time a claim that must be there (OpenID Connect Core 3.1.2.1)
 		options = append(options, oauth2.SetAuthURLParam("prompt", "login"), oauth2.SetAuthURLParam("max_age", "0"))
 	}
-	redirect(w, e.oauth.AuthCodeURL(f.State, options...))
+	redirect(w, e.oauth.AuthCodeURL(s.state(f), options...))
 	return nil
 }
 
 // callback (console, the only redirect_uri) takes the provider's answer. The
 // state is checked first: a code that another browser asked for is not even
-// redeemed.
+// redeemed. Nor is one that comes too late, or after too many others; but then
+// whoever is signed in by now goes on to where that sign-in was to lead.
 func (s *Service) callback(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	for name, values := range q {
-		if len(values) > 1 && slices.Contains([]string{"state", "code", "iss", "error"}, name) {
+		if len(values) > 1 && slices.Contains([]string{"state", "code", "iss", "error", "error_description"}, name) {
 			return s.refuse("refused", errNotBegun)
 		}
 	}
-	f, ok := s.takeFlow(w, r, q.Get("state"))
+	o, ok := s.origin(q.Get("state"))
 	if !ok {
 		return s.refuse("refused", errNotBegun)
 	}
+	f, mine, ok := s.takeFlow(w, r, q.Get("state")[:secretLength])
+	if mine && !ok {
+		sess, err := s.sessionOf(r, Console)
+		if err != nil {
+			return err
+		}
+		if sess != nil {
+			redirect(w, s.page(o))
+			return nil
+		}
+	}
+	if !ok {
+		return backTo{s.refuse("refused", errNotBegun), s.page(o)}
+	}
+	f.origin = o
 	if err := s.redeem(w, r, f, q); err != nil {
-		return backTo{err, s.page(f.Chat, f.Next)}
+		return backTo{err, s.page(o)}
 	}
 	return nil
+}
+
+// answersToBeginAnew are errors after which the person has only to be sent
+// again (OpenID Connect Core 3.1.2.6; RFC 6749, 4.1.2.1). Keycloak's login page
+// gives the last of them when it was open for too long, or another tab was
+// faster; it means an outage only if it comes twice.
+var answersToBeginAnew = []string{
+	"login_required", "interaction_required", "account_selection_required", "consent_required", temporarilyUnavailable,
+}
+
+const (
+	temporarilyUnavailable = "temporarily_unavailable"
+	authenticationExpired  = "authentication_expired" // Keycloak's description beside it
+)
+
+// beginAnew sends the browser to the provider once more, after an answer that
+// asks for that; a second such answer ends it.
+func (s *Service) beginAnew(w http.ResponseWriter, r *http.Request, e *endpoints, f signInFlow, q url.Values) error {
+	if !f.Fresh {
+		if done, err := s.straightOn(w, r, f.origin, false); done || err != nil {
+			return err
+		}
+	}
+	switch {
+	case !f.Anew:
+		s.metrics.signIns.WithLabelValues("begun_anew").Inc()
+		return s.begin(w, r, e, signInFlow{origin: f.origin, Fresh: f.Fresh, Anew: true})
+	case q.Get("error") == temporarilyUnavailable && q.Get("error_description") != authenticationExpired:
+		return s.refuse("unavailable", signInUnavailable(errors.New("the provider answered twice that it is not available")))
+	default:
+		return s.refuse("refused", errNotBegun)
+	}
 }
 
 // redeem makes a session of the provider's answer to f.
@@ -136,15 +230,16 @@ func (s *Service) redeem(w http.ResponseWriter, r *http.Request, f signInFlow, q
 	if iss := q.Get("iss"); (iss != "" || e.sendsIss) && iss != s.o.Issuer { // RFC 9207
 		return s.refuse("refused", errNotBegun)
 	}
-	switch q.Get("error") {
-	case "":
-	case "access_denied":
+	switch code := q.Get("error"); {
+	case code == "":
+	case code == "access_denied":
 		return s.refuse("denied", hux.Errorf(hux.PolicyDenied, "The sign-in was cancelled or not allowed."))
-	default: // among them temporarily_unavailable, when the login page was left open for too long
+	case slices.Contains(answersToBeginAnew, code):
+		return s.beginAnew(w, r, e, f, q)
+	default:
 		return s.refuse("unavailable", signInUnavailable(errors.New("the provider answered with an error")))
 	}
-	ctx := oidc.ClientContext(r.Context(), s.provider.client)
-	token, err := e.oauth.Exchange(ctx, q.Get("code"), oauth2.VerifierOption(f.Verifier))
+	token, err := s.redeemed(r.Context(), e, f, q.Get("code"))
 	if err != nil {
 		var answer *oauth2.RetrieveError
 		if errors.As(err, &answer) && answer.Response.StatusCode < http.StatusInternalServerError && answer.ErrorCode == "invalid_grant" {
@@ -165,23 +260,21 @@ func (s *Service) refuse(outcome string, err error) error {
 	return err
 }
 
-// takeFlow finds the sign-in that state belongs to in this browser, and takes
-// its cookie away: it is good once.
-func (s *Service) takeFlow(w http.ResponseWriter, r *http.Request, state string) (f signInFlow, ok bool) {
-	if len(state) != secretLength {
-		return f, false
-	}
+// takeFlow finds the sign-in that state belongs to, and takes its cookie away:
+// it is good once. mine is whether this browser began it at all, which may be
+// all that is left of it.
+func (s *Service) takeFlow(w http.ResponseWriter, r *http.Request, state string) (f signInFlow, mine, ok bool) {
 	name := s.flowCookie(state)
-	sealed, ok := cookie(r.Header["Cookie"], name)
-	if !ok {
-		return f, false
+	sealed, mine := cookie(r.Header["Cookie"], name)
+	if !mine {
+		return f, false, false
 	}
 	s.consoleNames.set(w, name, "", -1)
 	if err := s.flows.Decode(name, sealed, &f); err != nil {
-		return f, false
+		return f, true, false
 	}
-	fresh := s.now().Sub(f.Started) < flowLifetime
-	return f, fresh && subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) == 1
+	recent := s.now().Sub(f.Started) < flowLifetime
+	return f, true, recent && subtle.ConstantTimeCompare([]byte(f.State), []byte(state)) == 1
 }
 
 // idClaims is what we check of an ID token besides what go-oidc does.
@@ -265,12 +358,17 @@ func (s *Service) finish(w http.ResponseWriter, r *http.Request, e *endpoints, f
 		case err != nil:
 			return err
 		case ok:
-			return s.deliver(w, user, replaced.id, "", f.Next)
+			return s.deliver(w, user, replaced.id, f.origin)
 		}
 		replaced = nil // it has ended meanwhile
 	}
 	old := ""
 	if replaced != nil {
+		if whose, since := replaced.begun(); whose == user && since.After(f.Started) && !f.Fresh { // another tab was faster, and may have much open
+			if done, err := s.straightOn(w, r, f.origin, false); done || err != nil {
+				return err
+			}
+		}
 		old = replaced.id
 	}
 	id, handle, err := s.create(ctx, rec, secrets, old)
@@ -282,14 +380,14 @@ func (s *Service) finish(w http.ResponseWriter, r *http.Request, e *endpoints, f
 	switch known := s.isLast(r, user); {
 	case known:
 		s.setLast(w, user)
-		return s.deliver(w, user, id, f.Chat, f.Next)
+		return s.deliver(w, user, id, f.origin)
 	case s.chat == nil:
 		s.setLast(w, user)
 		clearSiteData(w)
-		return s.deliver(w, user, id, f.Chat, f.Next)
+		return s.deliver(w, user, id, f.origin)
 	default: // at an address without the provider's code
 		clearSiteData(w)
-		redirect(w, s.signInURL(f.Chat, f.Next))
+		redirect(w, s.signInURL(f.chat, f.next))
 		return nil
 	}
 }

@@ -1,9 +1,12 @@
 package identity_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -134,6 +137,43 @@ func TestCallbackReplayed(t *testing.T) {
 	}
 }
 
+// A provider that takes long to redeem a code is waited for, and a browser
+// that is loaded again meanwhile waits for the same answer.
+func TestCodeRedeemedLate(t *testing.T) {
+	t.Parallel()
+	rt := newRouter(t)
+	b := rt.browser()
+	callback := b.until(consoleURL+"/hux/auth/sign-in?next=/who", "/hux/auth/callback")
+	send := rt.idp.stall(t)
+	impatient, cancel := context.WithCancel(t.Context())
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		r, _ := http.NewRequestWithContext(impatient, http.MethodGet, callback, nil)
+		if resp, err := b.Do(r); err == nil {
+			resp.Body.Close()
+			t.Errorf("an answer before the provider's: %d", resp.StatusCode)
+		}
+	}()
+	eventually(t, func() bool { return rt.idp.redemptions() == 1 })
+	cancel()
+	<-left
+	arrived := make(chan int)
+	go func() { arrived <- b.status(callback) }()
+	select {
+	case status := <-arrived:
+		t.Fatalf("the browser is told %d before the provider has answered", status)
+	case <-time.After(6 * time.Second): // longer than requests wait for a refresh
+	}
+	send()
+	if got := <-arrived; got != 200 {
+		t.Errorf("status %d", got)
+	}
+	if n := rt.idp.redemptions(); n != 1 {
+		t.Errorf("the code was sent %d times", n)
+	}
+}
+
 // A code that another browser got is of no use here: its verifier is there.
 func TestCodeInjected(t *testing.T) {
 	rt := newRouter(t)
@@ -223,7 +263,7 @@ func TestSubjectNeverReused(t *testing.T) {
 
 func TestProviderSaysNo(t *testing.T) {
 	rt := newRouter(t)
-	for code, want := range map[string]int{"access_denied": 403, "temporarily_unavailable": 503} {
+	for code, want := range map[string]int{"access_denied": 403, "server_error": 503, "invalid_scope": 503} {
 		b := rt.browser()
 		u := mustURL(b.until(consoleURL+"/hux/auth/sign-in", "/hux/auth/callback"))
 		q := u.Query()
@@ -233,6 +273,132 @@ func TestProviderSaysNo(t *testing.T) {
 		u.RawQuery = q.Encode()
 		if a := b.get(u.String()); a.StatusCode != want || strings.Contains(a.body, "words") {
 			t.Errorf("%s: %d %s", code, a.StatusCode, a.body)
+		}
+	}
+}
+
+// An answer that only asks to begin anew is followed once, by itself.
+func TestProviderAsksToBeginAnew(t *testing.T) {
+	refuse := func(callback, code, description string) string {
+		u := mustURL(callback)
+		q := u.Query()
+		q.Del("code")
+		q.Set("error", code)
+		q.Set("error_description", description)
+		u.RawQuery = q.Encode()
+		return u.String()
+	}
+	for _, c := range []struct {
+		code, description string
+		twice             int // the status if it comes again
+	}{
+		{"temporarily_unavailable", "authentication_expired", 400},
+		{"temporarily_unavailable", "", 503},
+		{"login_required", "", 400},
+		{"interaction_required", "", 400},
+		{"account_selection_required", "", 400},
+		{"consent_required", "", 400},
+	} {
+		rt := newRouter(t)
+		b := rt.browser()
+		for _, next := range []string{"/who?one", "/who?two"} {
+			callback := refuse(b.until(chatURL+"/hux/auth/start?next="+next, "/hux/auth/callback"), c.code, c.description)
+			if a := b.get(callback); a.StatusCode != 200 || a.Request.URL.String() != chatURL+next {
+				t.Errorf("%s: %d at %s", c.code, a.StatusCode, a.Request.URL)
+			}
+			b = rt.browser()
+		}
+		callback := refuse(b.until(chatURL+"/hux/auth/start?next=/who", "/hux/auth/callback"), c.code, c.description)
+		again := refuse(b.until(callback, "/hux/auth/callback"), c.code, c.description)
+		if a := b.get(again); a.StatusCode != c.twice {
+			t.Errorf("%s twice: %d", c.code, a.StatusCode)
+		}
+		if got := rt.count("hux_sign_ins_total", "begun_anew"); got != 3 {
+			t.Errorf("%s: begun anew %v times", c.code, got)
+		}
+		if got := rt.count("hux_sign_ins_total", "unavailable"); got != map[int]float64{400: 0, 503: 1}[c.twice] {
+			t.Errorf("%s counts as an outage %v times", c.code, got)
+		}
+		// Another browser is not even sent to begin.
+		stolen := refuse(rt.browser().until(consoleURL+"/hux/auth/sign-in", "/hux/auth/callback"), c.code, c.description)
+		if got := rt.browser().status(stolen); got != 400 {
+			t.Errorf("%s in another browser: %d", c.code, got)
+		}
+		// Whoever is asked again is asked again, though there is a session.
+		b = rt.browser()
+		b.signIn()
+		fresh := refuse(b.until(consoleURL+"/hux/auth/sign-in?fresh=1&next=/who", "/hux/auth/callback"), c.code, c.description)
+		if to := b.until(fresh, "/authorize"); !strings.Contains(to, "prompt=login") {
+			t.Errorf("%s: sent to %s", c.code, to)
+		}
+	}
+}
+
+// However many tabs stand at the provider's form, whoever signs in in one of
+// them gets to the page of each.
+func TestManyTabsAtTheForm(t *testing.T) {
+	for _, tabs := range []int{10, 30} {
+		for _, order := range []string{"one after the other", "at once", "over night", "as Keycloak answers"} {
+			rt := newRouter(t)
+			b := rt.browser()
+			page := func(i int) string { return fmt.Sprintf("%s/who?tab=%d", chatURL, i) }
+			var callbacks []string
+			for i := range tabs {
+				callbacks = append(callbacks, b.until(fmt.Sprintf("%s/hux/auth/start?next=/who%%3Ftab=%d", chatURL, i), "/hux/auth/callback"))
+			}
+			if cookies := len(b.cookies(consoleURL, "")); cookies > 7000 {
+				t.Errorf("%d tabs have %d bytes of cookies", tabs, cookies)
+			}
+			arrives := func(i int, resp *http.Response, err error) {
+				if err != nil || resp.StatusCode != 200 || resp.Request.URL.String() != page(i) {
+					t.Errorf("%s, tab %d of %d: %v %v", order, i+1, tabs, resp, err)
+				}
+			}
+			if order == "over night" {
+				rt.clock.Advance(9 * time.Hour)
+				callbacks[tabs-1] = b.until(fmt.Sprintf("%s/hux/auth/start?next=/who%%3Ftab=%d", chatURL, tabs-1), "/hux/auth/callback")
+			}
+			last := b.get(callbacks[tabs-1])
+			arrives(tabs-1, last.Response, nil)
+			before := rt.idp.redemptions()
+			var wg sync.WaitGroup
+			for i, callback := range callbacks[:tabs-1] {
+				reload := func() {
+					resp, err := b.Get(callback)
+					arrives(i, resp, err)
+				}
+				switch order {
+				case "at once":
+					wg.Go(reload)
+				case "as Keycloak answers":
+					u := mustURL(callback)
+					q := u.Query()
+					q.Del("code")
+					q.Set("error", "temporarily_unavailable")
+					q.Set("error_description", "authentication_expired")
+					u.RawQuery = q.Encode()
+					callback = u.String()
+					reload()
+				default:
+					reload()
+				}
+			}
+			wg.Wait()
+			if order != "at once" && order != "one after the other" && rt.idp.redemptions() != before {
+				t.Errorf("%s: %d codes were redeemed", order, rt.idp.redemptions()-before)
+			}
+			if got := rt.count("hux_sessions_ended_total", "replaced"); got != 0 {
+				t.Errorf("%s, %d tabs: %v sessions replaced each other", order, tabs, got)
+			}
+			if got := b.status(callbacks[0]); got != 400 { // each is good once
+				t.Errorf("%s: a callback again: %d", order, got)
+			}
+			stranger := rt.browser()
+			stranger.signIn()
+			unused := b.until(consoleURL+"/hux/auth/sign-in?fresh=1", "/hux/auth/callback")
+			if got := stranger.status(unused); got != 400 {
+				t.Errorf("another browser's callback, signed in: %d", got)
+			}
 		}
 	}
 }

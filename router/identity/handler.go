@@ -3,6 +3,7 @@ package identity
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -70,12 +71,30 @@ func serve(routes map[string]route, w http.ResponseWriter, r *http.Request) erro
 // person's back. A browser that does not say is held by frame-ancestors and by
 // SameSite; a program says nothing either.
 func inWindow(r *http.Request) bool {
+	if Ahead(r) {
+		return false
+	}
 	switch r.Header.Get("Sec-Fetch-Dest") {
 	case "", "document":
 		return true
 	case "empty": // the WebUI's service worker, which fetches a page on the browser's behalf
 		mode := r.Header.Get("Sec-Fetch-Mode")
 		return mode == "navigate" || mode == "same-origin"
+	}
+	return false
+}
+
+// Ahead reports whether a browser sends r before the person goes there, if they
+// ever do: to have the answer at hand, or the page ready. The first name is the
+// standard's (Fetch), the others those of browsers before it.
+func Ahead(r *http.Request) bool {
+	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
+		for _, purpose := range r.Header[name] {
+			purpose = strings.ToLower(purpose)
+			if strings.Contains(purpose, "prefetch") || strings.Contains(purpose, "prerender") || strings.Contains(purpose, "preview") {
+				return true
+			}
+		}
 	}
 	return false
 }

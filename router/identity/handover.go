@@ -115,35 +115,35 @@ func (s *Service) start(w http.ResponseWriter, r *http.Request) error {
 	next, _ := single(r.URL.Query(), "next")
 	flow := newSecret() // never one that came: a script may have set it, and know it
 	hash := secretHash(flow)
-	s.chatNames.makeRoom(w, r, chatFlowsAtOnce)
+	s.chatNames.makeRoom(w, r, chatFlowsAtOnce, chatFlowsAtOnce)
 	s.chatNames.set(w, s.chatNames.flowOf(hash), flow, flowLifetime)
 	redirect(w, s.signInURL(hash, CheckNext(next)))
 	return nil
 }
 
-// page is the URL of next on the host that a sign-in with flow began on.
-func (s *Service) page(flow, next string) string {
-	if flow == "" {
-		return api.Origin(s.console) + next
+// page is the URL that a sign-in of that origin leads to.
+func (s *Service) page(o origin) string {
+	if o.chat == "" {
+		return api.Origin(s.console) + o.next
 	}
-	return api.Origin(s.chat) + next
+	return api.Origin(s.chat) + o.next
 }
 
-// deliver sends the browser of a session to next: on the chat host, by way of
-// a hand-over, if flow names that host's cookie.
-func (s *Service) deliver(w http.ResponseWriter, user hux.User, session, flow, next string) error {
-	if flow == "" {
-		redirect(w, s.page(flow, next))
+// deliver sends the browser of a session where o leads: on the chat host, by
+// way of a hand-over, if o names that host's cookie.
+func (s *Service) deliver(w http.ResponseWriter, user hux.User, session string, o origin) error {
+	if o.chat == "" {
+		redirect(w, s.page(o))
 		return nil
 	}
 	if wait, ok := s.handoverLimit.take(string(user)); !ok {
 		err := hux.Errorf(hux.RateLimited, "The chat was opened very often just now. Wait a little.").After(wait)
-		return s.refuse("limited", backTo{err, s.page(flow, next)})
+		return s.refuse("limited", backTo{err, s.page(o)})
 	}
 	now := s.now()
-	code := s.handovers.put(handover{flow, session, next, now.Add(handoverLifetime)}, now)
-	s.setHandover(w, flow, code, handoverLifetime)
-	redirect(w, api.Origin(s.chat)+acceptPath+"?flow="+flow)
+	code := s.handovers.put(handover{o.chat, session, o.next, now.Add(handoverLifetime)}, now)
+	s.setHandover(w, o.chat, code, handoverLifetime)
+	redirect(w, api.Origin(s.chat)+acceptPath+"?flow="+o.chat)
 	return nil
 }
 
@@ -159,7 +159,7 @@ func (s *Service) accept(w http.ResponseWriter, r *http.Request) error {
 	s.chatNames.set(w, s.chatNames.flowOf(hash), "", -1)
 	s.setHandover(w, hash, "", -1)
 	h, ok := s.handovers.take(code, s.now())
-	if !ok || !hasCode || !hasFlow || subtle.ConstantTimeCompare([]byte(secretHash(flow)), []byte(h.flow)) != 1 {
+	if !ok || !hasCode {
 		return s.notAccepted(w)
 	}
 	sess, err := s.byID(r.Context(), h.session)
@@ -174,6 +174,9 @@ func (s *Service) accept(w http.ResponseWriter, r *http.Request) error {
 		return s.notAccepted(w)
 	}
 	if before != sess { // else the cookie is right as it is; another tab was first
+		if !hasFlow || subtle.ConstantTimeCompare([]byte(secretHash(flow)), []byte(h.flow)) != 1 {
+			return s.notAccepted(w)
+		}
 		if before != nil {
 			if err := s.endSession(r.Context(), before.id, "replaced"); err != nil {
 				return err

@@ -177,7 +177,7 @@ func TestManyTabs(t *testing.T) {
 	b := rt.browser()
 	b.signIn()
 	var accepts []string
-	for range 8 {
+	for range 20 {
 		accepts = append(accepts, b.until(chatURL+"/hux/auth/start?next=/who", "/hux/auth/accept"))
 	}
 	for i, accept := range accepts {

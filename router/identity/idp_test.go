@@ -46,8 +46,10 @@ type idp struct {
 	noIss      bool
 	codes      map[string]url.Values // code → the authorization request
 	refresh    map[string]string     // refresh token → subject
+	newest     string                // refresh token
 	keyFetches int
-	redeemed   int // requests for tokens
+	redeemed   int           // requests for tokens
+	hold       chan struct{} // while it is open, the token endpoint's answers are made and not sent
 	hosts      []string
 }
 
@@ -74,13 +76,24 @@ func newIDP(t testing.TB, now func() time.Time) *idp {
 	})
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
-		defer p.mu.Unlock()
 		p.hosts = append(p.hosts, r.Host)
+		answer := httptest.NewRecorder()
 		if p.down {
-			http.Error(w, "down", http.StatusServiceUnavailable)
-			return
+			http.Error(answer, "down", http.StatusServiceUnavailable)
+		} else {
+			mux.ServeHTTP(answer, r)
 		}
-		mux.ServeHTTP(w, r)
+		hold := p.hold
+		p.mu.Unlock()
+		if hold != nil && r.URL.Path == "/token" {
+			select {
+			case <-hold:
+			case <-r.Context().Done():
+			}
+		}
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = answer.Body.WriteTo(w)
 	}))
 	t.Cleanup(p.Close)
 	p.issuer = p.URL
@@ -187,7 +200,7 @@ func (p *idp) serveToken(w http.ResponseWriter, r *http.Request) {
 	}
 	overlay(id, p.idClaims)
 	refresh := rand.Text()
-	p.refresh[refresh] = subject
+	p.refresh[refresh], p.newest = subject, refresh
 	p.writeJSON(w, 200, map[string]any{
 		"access_token": access, "token_type": "Bearer", "expires_in": int(p.lifetime.Seconds()),
 		"refresh_token": refresh, "id_token": p.signLocked(nil, id),

@@ -8,7 +8,7 @@ import (
 
 // metrics are counted by what happened, never by whom it happened to.
 type metrics struct {
-	signIns    *prometheus.CounterVec // outcome: ok, handed_over, denied, refused, limited, unavailable
+	signIns    *prometheus.CounterVec // outcome: ok, handed_over, begun_anew, denied, refused, limited, unavailable
 	refreshes  *prometheus.CounterVec // outcome: ok, refused, unavailable
 	ended      *prometheus.CounterVec // reason: sign_out, cleared, backchannel, replaced, refresh_refused, expired, ended
 	keyFetches *prometheus.CounterVec // outcome: ok, failed

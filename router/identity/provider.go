@@ -44,6 +44,7 @@ var (
 type provider struct {
 	o       Options
 	client  *http.Client
+	patient *http.Client // without a limit of its own on time
 	keys    *http.Client
 	current atomic.Pointer[endpoints] // nil until discovery has succeeded
 
@@ -84,13 +85,19 @@ func newProvider(o Options, m *metrics) (*provider, error) {
 	t = bounded{t}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &provider{
-		o:      o,
-		client: &http.Client{Transport: t, Timeout: providerTimeout, CheckRedirect: stay},
+		o:       o,
+		client:  &http.Client{Transport: t, Timeout: providerTimeout, CheckRedirect: stay},
+		patient: &http.Client{Transport: t, CheckRedirect: stay},
 		keys: &http.Client{
 			Transport: keyFetches{t, rate.NewLimiter(rate.Every(keyInterval), 1), m},
 			Timeout:   keyInterval + providerTimeout, CheckRedirect: stay,
 		},
 	}, nil
+}
+
+// patiently is ctx for a request whose answer is waited for until ctx ends.
+func (p *provider) patiently(ctx context.Context) context.Context {
+	return oidc.ClientContext(ctx, p.patient)
 }
 
 // discover looks for the provider until it is found or ctx ends.

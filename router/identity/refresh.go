@@ -6,14 +6,14 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
-	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 )
 
 const (
-	refreshTimeout  = 5 * time.Second  // that a request waits for a refresh
+	refreshTimeout  = 5 * time.Second  // that requests wait for a refresh
 	refreshBackOff  = 15 * time.Second // after one that brought no answer
 	defaultValidity = 5 * time.Minute  // of an access token that does not say
 )
@@ -31,28 +31,65 @@ func isFatal(err error) bool {
 }
 
 // renewed is who the session belongs to, after renewing what is due: nil if
-// the provider has ended it.
+// the provider has ended it. A provider that takes long holds nobody up for
+// longer than refreshTimeout: the session goes on as it is until the answer
+// comes.
 func (s *Service) renewed(ctx context.Context, sess *session) (*Identity, error) {
 	id, due := sess.current(s.now())
 	if !due {
 		return id, nil
 	}
-	done := s.renewals.DoChan(sess.id, func() (any, error) {
-		// It goes on if this client leaves: others may be waiting for it, and
-		// a rotated token must not be lost.
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
-		defer cancel()
-		return nil, s.renew(bounded, sess)
-	})
-	select {
-	case <-ctx.Done():
-	case result := <-done:
-		if result.Err != nil {
-			return nil, result.Err
+	if r := s.renewal(sess); r != nil {
+		select {
+		case <-ctx.Done():
+		case <-r.waiting.Done():
+		}
+		if err := r.failed(); err != nil {
+			return nil, err
 		}
 	}
 	id, _ = sess.current(s.now())
 	return id, nil
+}
+
+// renewal is a refresh under way, which all requests of a session share.
+type renewal struct {
+	waiting context.Context // ends with it, or when requests have waited long enough
+	err     atomic.Pointer[error]
+}
+
+// failed is why a renewal that is over left it open how the session stands.
+func (r *renewal) failed() error {
+	if err := r.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// renewal is the one of sess that is under way, or begins one; nil at shutdown.
+func (s *Service) renewal(sess *session) *renewal {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	if sess.renewal != nil {
+		return sess.renewal
+	}
+	waiting, done := context.WithTimeout(context.Background(), refreshTimeout)
+	r := &renewal{waiting: waiting}
+	ok := s.exchanges.begin(func(ctx context.Context) {
+		defer done()
+		if err := s.renew(ctx, sess); err != nil {
+			r.err.Store(&err)
+		}
+		sess.mu.Lock()
+		defer sess.mu.Unlock()
+		sess.renewal = nil
+	})
+	if !ok {
+		done()
+		return nil
+	}
+	sess.renewal = r
+	return r
 }
 
 // current is the identity of a session, nil once it has ended, and whether its
@@ -72,12 +109,15 @@ func (s *Service) renew(ctx context.Context, sess *session) error {
 	if _, due := sess.current(s.now()); !due {
 		return nil // the flight before this one did it
 	}
-	err := s.exchangeRefresh(ctx, sess)
+	old := sess.refreshToken()
+	err := s.exchangeRefresh(ctx, sess, old)
 	switch {
 	case err == nil:
 		s.metrics.refreshes.WithLabelValues("ok").Inc()
 		return nil
-	case isFatal(err), errors.Is(err, errOtherUser):
+	case errors.Is(err, errOutdated):
+		return nil
+	case isFatal(err) && sess.refreshToken() == old, errors.Is(err, errOtherUser):
 		s.metrics.refreshes.WithLabelValues("refused").Inc()
 		return s.endSession(ctx, sess.id, "refresh_refused")
 	default:
@@ -90,30 +130,28 @@ func (s *Service) renew(ctx context.Context, sess *session) error {
 	}
 }
 
+// errOutdated means that the person has signed in again during a refresh: the
+// session has newer tokens, or is over.
+var errOutdated = errors.New("the session has other tokens by now")
+
 // errOtherUser means that the provider answered a session's refresh with
 // tokens of somebody else.
 var errOtherUser = errors.New("the token is another user's")
 
-func (s *Service) exchangeRefresh(ctx context.Context, sess *session) error {
+func (s *Service) exchangeRefresh(ctx context.Context, sess *session, old string) error {
 	e, err := s.provider.ready()
 	if err != nil {
 		return err
 	}
-	sess.mu.Lock()
-	old, user := sess.secrets.RefreshToken, sess.record.User
-	sess.mu.Unlock()
-	token, err := e.oauth.TokenSource(oidc.ClientContext(ctx, s.provider.client), &oauth2.Token{RefreshToken: old}).Token()
+	token, err := e.oauth.TokenSource(s.provider.patiently(ctx), &oauth2.Token{RefreshToken: old}).Token()
 	if err != nil {
 		return err
 	}
 	// The old refresh token may be spent now, so the new one comes first.
-	if token.RefreshToken != old {
-		if _, err := s.change(ctx, sess, func(_ *sessionRecord, secrets *sessionSecrets) {
-			secrets.RefreshToken = token.RefreshToken
-		}); err != nil {
-			return err
-		}
+	if err := s.rotate(ctx, sess, old, token.RefreshToken); err != nil {
+		return err
 	}
+	user := sess.user()
 	owns := func(subject string) bool { return NewUserID(s.o.Key, s.o.Namespace, subject) == user }
 	rawID, _ := token.Extra("id_token").(string)
 	if rawID != "" { // OpenID Connect Core 12.2
@@ -130,12 +168,47 @@ func (s *Service) exchangeRefresh(ctx context.Context, sess *session) error {
 		return err
 	}
 	_, err = s.change(ctx, sess, func(rec *sessionRecord, secrets *sessionSecrets) {
+		if secrets.RefreshToken != token.RefreshToken {
+			return
+		}
 		rec.Roles, rec.RefreshAt = roles, refreshAt(s.now(), token)
 		if rawID != "" {
 			secrets.IDToken = rawID
 		}
 	})
 	return err
+}
+
+// rotate keeps the refresh token that took the place of old.
+func (s *Service) rotate(ctx context.Context, sess *session, old, next string) error {
+	if next == old {
+		return nil
+	}
+	current := false
+	ok, err := s.change(ctx, sess, func(_ *sessionRecord, secrets *sessionSecrets) {
+		if current = secrets.RefreshToken == old; current {
+			secrets.RefreshToken = next
+		}
+	})
+	switch {
+	case err != nil: // it could not be written, and is the one that works: as long as we run, and until the next write
+		sess.mu.Lock()
+		defer sess.mu.Unlock()
+		if sess.secrets.RefreshToken == old {
+			sess.secrets.RefreshToken = next
+		}
+		return err
+	case !ok, !current:
+		return errOutdated
+	}
+	return nil
+}
+
+// refreshToken is the session's, as of now.
+func (sess *session) refreshToken() string {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	return sess.secrets.RefreshToken
 }
 
 // refreshAt is when to renew: a little before the access token expires.

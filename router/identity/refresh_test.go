@@ -102,6 +102,122 @@ func TestRefreshUnavailable(t *testing.T) {
 	}
 }
 
+// stall has the token endpoint make its answers and not send them until the
+// returned function is called.
+func (p *idp) stall(t *testing.T) (send func()) {
+	hold := make(chan struct{})
+	p.set(func(p *idp) { p.hold = hold })
+	send = sync.OnceFunc(func() {
+		p.set(func(p *idp) { p.hold = nil })
+		close(hold)
+	})
+	t.Cleanup(send)
+	return send
+}
+
+// A refresh token is good once, and so the answer that has the next one is
+// waited for, while requests go on.
+func TestRefreshAnsweredLate(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"in time", "at shutdown"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			rt := newRouter(t)
+			b := rt.browser()
+			b.signIn()
+			send := rt.idp.stall(t)
+			rt.clock.Advance(5 * time.Minute)
+			began := time.Now()
+			var wg sync.WaitGroup
+			for range 3 {
+				wg.Go(func() {
+					if resp, err := b.Get(chatURL + "/who"); err != nil || resp.StatusCode != 200 {
+						t.Errorf("while the provider is slow: %v %v", resp, err)
+					}
+				})
+			}
+			wg.Wait()
+			if took := time.Since(began); took > 7*time.Second {
+				t.Errorf("requests waited for %v", took)
+			}
+			began = time.Now()
+			if got := b.status(chatURL + "/who"); got != 200 || time.Since(began) > 3*time.Second {
+				t.Errorf("the next request: status %d after %v", got, time.Since(began))
+			}
+			if end == "in time" {
+				send()
+				eventually(t, func() bool { return rt.count("hux_session_refreshes_total", "ok") == 1 })
+			} else {
+				closed := make(chan struct{})
+				go func() { rt.close(); close(closed) }()
+				send()
+				<-closed
+				rt.open()
+				rt.findProvider()
+			}
+			// The token that the late answer brought is the one in use, on disk too.
+			rt.clock.Advance(5 * time.Minute)
+			if got := b.status(chatURL + "/who"); got != 200 || rt.count("hux_session_refreshes_total", "ok") == 0 {
+				t.Errorf("the next refresh: status %d", got)
+			}
+			rt.restart()
+			rt.clock.Advance(5 * time.Minute)
+			if got := b.status(chatURL + "/who"); got != 200 || rt.count("hux_session_refreshes_total", "ok") != 1 {
+				t.Errorf("the refresh after a restart: status %d", got)
+			}
+		})
+	}
+}
+
+// A provider that never answers holds a shutdown up for a few seconds at most.
+func TestRefreshNeverAnswered(t *testing.T) {
+	t.Parallel()
+	rt := newRouter(t)
+	b := rt.browser()
+	b.signIn()
+	rt.idp.stall(t)
+	rt.clock.Advance(5 * time.Minute)
+	if got := b.status(chatURL + "/who"); got != 200 {
+		t.Errorf("status %d", got)
+	}
+	began := time.Now()
+	rt.close()
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("the shutdown took %v", took)
+	}
+}
+
+// Who signs in again while a refresh is under way keeps what that brought, not
+// what the refresh does.
+func TestRefreshOvertaken(t *testing.T) {
+	t.Parallel()
+	rt := newRouter(t)
+	b := rt.browser()
+	b.signIn()
+	send := rt.idp.stall(t)
+	rt.clock.Advance(5 * time.Minute)
+	if got := b.status(consoleURL + "/who"); got != 200 {
+		t.Fatalf("status %d", got)
+	}
+	rt.idp.set(func(p *idp) { p.hold = nil })
+	if got := b.status(consoleURL + "/hux/auth/sign-in?fresh=1&next=/who"); got != 200 {
+		t.Fatalf("signing in again: status %d", got)
+	}
+	rt.idp.set(func(p *idp) { // what the first refresh was answered with is not to be used
+		for token := range p.refresh {
+			if token != p.newest {
+				delete(p.refresh, token)
+			}
+		}
+	})
+	send()
+	rt.restart()
+	rt.clock.Advance(5 * time.Minute)
+	if got := b.status(consoleURL + "/who"); got != 200 || rt.count("hux_session_refreshes_total", "refused") != 0 {
+		t.Errorf("the next refresh: status %d", got)
+	}
+}
+
 func TestRefreshRefused(t *testing.T) {
 	for name, trouble := range map[string]func(*idp){
 		"invalid_grant": func(p *idp) { p.refuse = "invalid_grant" },

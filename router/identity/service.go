@@ -48,7 +48,8 @@ type Service struct {
 	webhookKey []byte                     // for the secrets of agents' webhooks
 
 	sessions  liveSessions
-	renewals  singleflight.Group // one refresh for each session at a time
+	exchanges exchanges
+	codes     singleflight.Group // each is redeemed once, whoever reloads
 	handovers handovers
 	tokens    tokenCache
 	agents    liveAgents
@@ -94,6 +95,7 @@ func New(o Options) (*Service, error) {
 	if s.provider, err = newProvider(o, s.metrics); err != nil {
 		return nil, err
 	}
+	s.exchanges.init()
 	s.sessions.init()
 	s.handovers.init()
 	s.tokens.init()
@@ -235,8 +237,10 @@ const (
 )
 
 // Run looks for the provider until it is found, writes down what sessions and
-// agents were last seen, and clears away what has expired, until ctx ends.
+// agents were last seen, and clears away what has expired, until ctx ends. Then
+// it waits a few seconds for renewals that have no answer yet.
 func (s *Service) Run(ctx context.Context) error {
+	defer s.exchanges.end()
 	var wg sync.WaitGroup
 	wg.Go(func() { s.provider.discover(ctx, s.log) })
 	defer wg.Wait()

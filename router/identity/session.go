@@ -65,6 +65,7 @@ type session struct {
 	secrets  sessionSecrets
 	identity *Identity
 	seen     time.Time // LastSeen on disk follows it
+	renewal  *renewal  // under way, or nil
 }
 
 // liveSessions are the sessions in use, by site and hash of handle, so that a
@@ -336,6 +337,13 @@ func (s *Service) newHandle(ctx context.Context, sess *session, site Site, more 
 	}
 	s.sessions.byHandle[handleKeyOf(site, after)] = sess
 	return handle, true, nil
+}
+
+// begun is whose session it is, and when they signed in.
+func (sess *session) begun() (hux.User, time.Time) {
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	return sess.record.User, sess.record.Created
 }
 
 // user is whose session it is.

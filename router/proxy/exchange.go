@@ -39,8 +39,20 @@ type exchange struct {
 	values  struct{ addr, user, cookies [1]string } // of headers, kept here to save an allocation each
 }
 
-// admit decides whether the request may pass.
+// admit lets the request pass, or says why not.
 func (x *exchange) admit() error {
+	if err := x.decide(); err != nil || x.instead != nil {
+		return err
+	}
+	if x.rule.WebSocket && upgrades(x.in) {
+		return x.openSocket()
+	}
+	x.stream = x.rule.Stream || strings.Contains(x.in.Header.Get("Accept"), "text/event-stream")
+	return nil
+}
+
+// decide finds the rule by which the request may pass.
+func (x *exchange) decide() error {
 	r := x.in
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
 		x.w.Header().Set("Connection", "close")
@@ -82,10 +94,6 @@ func (x *exchange) admit() error {
 	if x.crossOrigin() {
 		return errCrossOrigin
 	}
-	if x.rule.WebSocket && upgrades(r) {
-		return x.openSocket()
-	}
-	x.stream = x.rule.Stream || strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 	return nil
 }
 

@@ -176,6 +176,16 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, t Target) {
 	x.send()
 }
 
+// Page reports whether r leads to a page of the web UI, for a sender who has
+// none yet. The error is that r may not pass at all.
+func (p *Proxy) Page(w http.ResponseWriter, r *http.Request) (bool, error) {
+	x := &exchange{proxy: p, w: w, in: r, ctx: r.Context()}
+	if err := x.decide(); err != nil {
+		return false, err
+	}
+	return x.rule != nil && x.rule.Inject, nil
+}
+
 // snippet is what goes into the head of a page.
 func (p *Proxy) snippet(nonce string) string {
 	if nonce == "" {

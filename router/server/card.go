@@ -88,7 +88,7 @@ func (s *Server) call(r *http.Request, id *identity.Identity, ofTenant bool) (*a
 	allowed := surfaces[id.Actor.Kind]
 	c := &api.Call{Actor: id.Actor, User: id.User, Surface: allowed[0], Build: s.build, SignedInAt: id.AuthTime}
 	if ofTenant {
-		t, err := s.tenantFor(r.Context(), id)
+		t, err := s.tenantFor(id)
 		if err != nil {
 			return nil, err
 		}
@@ -118,12 +118,12 @@ func (s *Server) call(r *http.Request, id *identity.Identity, ofTenant bool) (*a
 	return c, nil
 }
 
-// tenantFor is whose records the caller works on. A person's first call claims
-// a slot, as their first visit of the chat does.
-func (s *Server) tenantFor(ctx context.Context, id *identity.Identity) (*tenant.Tenant, error) {
+// tenantFor is whose records the caller works on. A call claims no slot, as a
+// visit of the chat does: it may be a page's or a program's own doing.
+func (s *Server) tenantFor(id *identity.Identity) (*tenant.Tenant, error) {
 	switch id.Actor.Kind {
 	case hux.KindHuman:
-		return s.tenants.Claim(ctx, id.User)
+		return s.tenants.Require(id.User, s.chatURL())
 	case hux.KindAgent:
 		if t := s.tenants.ByID(id.Tenant); t != nil {
 			return t, nil

@@ -34,18 +34,38 @@ func hostOnly(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// clientAddr is the address a request really comes from: the peer's, or what
-// trusted proxies say, read from the right up to the first that is not
-// trusted. Where they say what can't be read it is not known, the zero Addr:
-// the address of a proxy would stand for everybody behind it.
+// clientAddr is the address a request comes from, as far as that can be told:
+// the peer's, or what trusted proxies say.
 func (s *Server) clientAddr(r *http.Request) netip.Addr {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
+	addr, _ := s.forwarded(r)
+	return addr
+}
+
+// limitAddr is the address that a request counts for where addresses are
+// limited: none where a proxy says something that can't be read, since its own
+// would stand for everybody behind it.
+func (s *Server) limitAddr(r *http.Request) netip.Addr {
+	addr, ok := s.forwarded(r)
+	if !ok {
+		s.unreadHop.Do(func() {
+			slog.Warn("a trusted proxy sends an X-Forwarded-For that holds no address; who comes by it is not limited by address", "proxy", addr.String())
+		})
 		return netip.Addr{}
 	}
-	addr := peer.Addr().Unmap()
+	return addr
+}
+
+// forwarded reads what trusted proxies say from the right, up to the first
+// address that is not trusted. ok is false where it meets something else than
+// an address; what stands before that can't be believed.
+func (s *Server) forwarded(r *http.Request) (addr netip.Addr, ok bool) {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}, true
+	}
+	addr = peer.Addr().Unmap()
 	if !s.trusted(addr) {
-		return addr
+		return addr, true
 	}
 	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
 	for _, said := range slices.Backward(hops) {
@@ -53,17 +73,14 @@ func (s *Server) clientAddr(r *http.Request) netip.Addr {
 			continue
 		}
 		hop, ok := readHop(said)
-		if !ok { // and what stands before it can't be believed
-			s.unreadHop.Do(func() {
-				slog.Warn("a trusted proxy sends an X-Forwarded-For that holds no address; who comes by it is not limited by address", "proxy", addr.String())
-			})
-			return netip.Addr{}
+		if !ok {
+			return addr, false
 		}
 		if addr = hop; !s.trusted(addr) {
-			return addr
+			return addr, true
 		}
 	}
-	return addr
+	return addr, true
 }
 
 // readHop reads an address as proxies write it: some put the port behind it,

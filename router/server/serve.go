@@ -17,6 +17,7 @@ import (
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/proxy"
+	"bstein.dev/hux/router/tenant"
 )
 
 // serve is the way of every request: id, log, recovery, then to its front.
@@ -109,12 +110,15 @@ func (s *Server) webUI(w http.ResponseWriter, r *http.Request, site identity.Sit
 		return err
 	}
 	if id == nil {
+		if _, err := s.proxy.Page(w, r); err != nil && navigates(r) {
+			return err // signing in would not help
+		}
 		return s.signedOut(w, r, site)
 	}
 	if id.Actor.Kind != hux.KindHuman {
 		return hux.Errorf(hux.HumanRequired, "The chat is for people. The token of this account is for the API.")
 	}
-	t, err := s.tenants.Claim(ctx, id.User)
+	t, err := s.tenantOfVisit(w, r, id)
 	if err != nil {
 		return err
 	}
@@ -128,6 +132,25 @@ func (s *Server) webUI(w http.ResponseWriter, r *http.Request, site identity.Sit
 	})
 	return nil
 }
+
+// tenantOfVisit is the tenant of whoever sends r to the WebUI. A person without
+// one who goes to a page of it claims a slot: neither a script or a program of
+// theirs does, nor what the rules refuse.
+func (s *Server) tenantOfVisit(w http.ResponseWriter, r *http.Request, id *identity.Identity) (*tenant.Tenant, error) {
+	if s.tenants.Lookup(id.User) == nil {
+		page, err := s.proxy.Page(w, r)
+		if err != nil {
+			return nil, err
+		}
+		if page && id.Method == identity.Session && navigates(r) {
+			return s.tenants.Claim(r.Context(), id.User)
+		}
+	}
+	return s.tenants.Require(id.User, s.chatURL())
+}
+
+// chatURL is where people open the chat.
+func (s *Server) chatURL() string { return api.Origin(s.config.PublicURL) + "/" }
 
 // until is ctx, ended besides when other ends. Call the function when done.
 func until(ctx, other context.Context) (context.Context, func()) {
@@ -154,7 +177,7 @@ func (s *Server) signedOut(w http.ResponseWriter, r *http.Request, site identity
 	if navigates(r) {
 		to := s.identity.StartURL(r.URL.RequestURI())
 		if site == identity.API {
-			to = api.Origin(s.config.PublicURL) + "/"
+			to = s.chatURL()
 		}
 		w.Header().Set("Cache-Control", "no-store")
 		http.Redirect(w, r, to, http.StatusFound)
@@ -164,9 +187,11 @@ func (s *Server) signedOut(w http.ResponseWriter, r *http.Request, site identity
 }
 
 // navigates reports whether a person goes to a page, as opposed to a script,
-// a service worker or a program that fetches something.
+// a service worker or a program that fetches something, and to a browser that
+// loads what the person may go to next. Over plain HTTP browsers send no Fetch
+// Metadata, and old ones never do.
 func navigates(r *http.Request) bool {
-	if r.Method != http.MethodGet {
+	if r.Method != http.MethodGet || identity.Ahead(r) {
 		return false
 	}
 	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
@@ -215,7 +240,9 @@ func (s *Server) answerError(w http.ResponseWriter, r *http.Request, err error, 
 	page := bridge.Failure
 	switch e.Code {
 	case hux.NoSlot:
-		page = bridge.NoSlot
+		if e.RetryAfter > 0 { // else it is no use to look again
+			page = bridge.NoSlot
+		}
 	case hux.SlotDown, hux.SlotTimeout:
 		page = bridge.SlotDown
 	}

@@ -79,7 +79,7 @@ type Server struct {
 	own      map[identity.Site]http.Handler
 	draining atomic.Bool
 	patience patience
-	// unreadHop tells once of a proxy that says no address; see clientAddr.
+	// unreadHop tells once of a proxy that says no address; see limitAddr.
 	unreadHop sync.Once
 	webhooks  chan struct{}   // holds one for each whose body is read
 	closing   context.Context // ends when the router shuts down
@@ -128,7 +128,7 @@ func (s *Server) join(registry []hux.Flag) (err error) {
 		ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes,
 		Audience: c.OIDCAudience, BearerClients: c.OIDCBearerClients, Algorithms: c.OIDCAlgorithms, RolesClaim: c.OIDCRolesClaim,
 		IdleLifetime: c.SessionIdle, AbsoluteLifetime: c.SessionAbsolute, ClockSkew: c.ClockSkew,
-		Fail: s.failSignIn, Clear: s.clearPage, ClientAddr: s.clientAddr, Registry: s.registry,
+		Fail: s.failSignIn, Clear: s.clearPage, ClientAddr: s.limitAddr, Registry: s.registry,
 	})
 	if err != nil {
 		return fmt.Errorf("identity: %w", err)

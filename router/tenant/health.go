@@ -126,7 +126,7 @@ type SlotStatus struct {
 	URL        string     `json:"url"` // "" where it is not configured
 	State      State      `json:"state"`
 	CheckedAt  *time.Time `json:"checked_at"`
-	Pool       bool       `json:"pool"` // claimed at a first sign-in, not for fixed members
+	Pool       bool       `json:"pool"` // claimed at a first visit, not for fixed members
 	Assignment Assignment `json:"assignment"`
 	Tenant     hux.Tenant `json:"tenant,omitempty"`
 	Members    []hux.User `json:"members"`

@@ -93,7 +93,7 @@ func New(o Options) (*Service, error) {
 		options: o,
 		client:  healthClient(),
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hux_slot_claims_total", Help: "First sign-ins that asked the pool for a slot, by outcome.",
+			Name: "hux_slot_claims_total", Help: "First visits that asked the pool for a slot, by outcome.",
 		}, []string{"outcome"}),
 		rows:    map[string]row{},
 		members: map[hux.User]*Tenant{},
@@ -148,9 +148,9 @@ func (s *Service) SoleMember(t *Tenant) hux.User {
 	return ""
 }
 
-// Claim gives the user's tenant, and at their first sign-in claims a free
-// slot of the pool for them, durably. Without one it is a no_slot error that
-// tells the user what to do.
+// Claim gives the user's tenant, and claims a free slot of the pool for them
+// if they have none, durably. That is for a person's visit alone: whatever else
+// asks gets what Require says.
 func (s *Service) Claim(ctx context.Context, u hux.User) (*Tenant, error) {
 	if t := s.Lookup(u); t != nil {
 		return configured(t)
@@ -162,14 +162,7 @@ func (s *Service) Claim(ctx context.Context, u hux.User) (*Tenant, error) {
 	}
 	free := s.freeLocked()
 	if free == nil {
-		s.claims.WithLabelValues("refused").Inc()
-		detail := "Every chat slot is taken. Your operator can add one, or give you one by your user id."
-		if !slices.ContainsFunc(s.slots, inPool) {
-			detail = "No chat is assigned to you. Your operator can assign one to your user id."
-		}
-		e := hux.Errorf(hux.NoSlot, "%s", detail).After(time.Minute)
-		e.Members = map[string]any{"user": u}
-		return nil, e
+		return nil, s.noneFree(u)
 	}
 	r := row{Tenant: newTenant(), Members: []hux.User{u}, Since: time.Now().UTC()}
 	if err := s.writeLocked(ctx, free.ID, r); err != nil {
@@ -178,6 +171,34 @@ func (s *Service) Claim(ctx context.Context, u hux.User) (*Tenant, error) {
 	s.claims.WithLabelValues("claimed").Inc()
 	slog.InfoContext(ctx, "slot claimed", "slot", free.ID, "tenant", r.Tenant, "user", u)
 	return s.members[u], nil
+}
+
+// Require gives the user's tenant and claims none. Without one it is a no_slot
+// error that tells the user what to do, such as to visit the chat at that URL.
+func (s *Service) Require(u hux.User, chat string) (*Tenant, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if t := s.members[u]; t != nil {
+		return configured(t)
+	}
+	if s.freeLocked() == nil {
+		return nil, s.noneFree(u)
+	}
+	e := hux.Errorf(hux.NoSlot, "You have no chat yet. Open %s in a browser and sign in; that gives you one.", chat)
+	e.Members = map[string]any{"user": u}
+	return nil, e
+}
+
+// noneFree turns a user away, with their id for the operator.
+func (s *Service) noneFree(u hux.User) *hux.Error {
+	detail := "Every chat slot is taken. Your operator can add one, or give you one by your user id."
+	if !slices.ContainsFunc(s.slots, inPool) {
+		detail = "No chat is assigned to you. Your operator can assign one to your user id."
+	}
+	s.claims.WithLabelValues("refused").Inc()
+	e := hux.Errorf(hux.NoSlot, "%s", detail).After(time.Minute)
+	e.Members = map[string]any{"user": u}
+	return e
 }
 
 // HasFree reports whether the pool has a slot for the next claim.

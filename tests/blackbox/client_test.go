@@ -93,7 +93,7 @@ func (c *cutter) pass(in net.Conn) {
 // once and in order.
 func TestClientOverBrokenConnections(t *testing.T) {
 	t.Parallel()
-	h := start(t, setup{plain: true, config: map[string]any{"listen": freeAddr(t)}})
+	h := start(t, setup{plain: true, slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}}, config: map[string]any{"listen": freeAddr(t)}})
 	writes, reads := cutterTo(t, h.addr.get), cutterTo(t, h.addr.get)
 	token := h.token(t, "alice")
 	writer := h.api(t, "http://"+writes.Addr().String(), &http.Transport{}, token)

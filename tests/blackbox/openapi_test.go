@@ -92,7 +92,7 @@ func headerNames(r *openapi3.Response) []string {
 // methods it says and no other, and takes the names in the query that it says.
 func TestOpenAPIIsOfThisRouter(t *testing.T) {
 	t.Parallel()
-	h := start(t, setup{})
+	h := house(t, nil)
 	alice, nobody := h.person(t, "h2", "alice"), h.browser(t, "h2")
 	doc := alice.openAPI(t)
 	conversation := alice.conversation(t)
@@ -149,7 +149,7 @@ func TestOpenAPIIsOfThisRouter(t *testing.T) {
 // Answers, good ones and refusals, are as the document says.
 func TestAnswersKeepToOpenAPI(t *testing.T) {
 	t.Parallel()
-	h := start(t, setup{})
+	h := house(t, nil)
 	alice := h.person(t, "h2", "alice")
 	doc := alice.openAPI(t)
 	const all, one, events = "/conversations", "/conversations/{id}", "/conversations/{id}/events"
@@ -208,7 +208,7 @@ func TestAnswersKeepToOpenAPI(t *testing.T) {
 // gives byte for byte, and the routes that the document describes.
 func TestManifest(t *testing.T) {
 	t.Parallel()
-	h := start(t, setup{})
+	h := house(t, nil)
 	alice := h.person(t, "h1", "alice")
 	var manifest struct {
 		Records []struct {

@@ -78,7 +78,7 @@ func trusting(t *testing.T) string {
 func TestTail(t *testing.T) {
 	t.Parallel()
 	listen := freeAddr(t)
-	h := start(t, setup{config: map[string]any{"listen": listen}})
+	h := start(t, setup{slots: []slot{{id: "a", up: newUpstream(t), members: []string{"alice"}}}, config: map[string]any{"listen": listen}})
 	alice := h.person(t, "h2", "alice")
 	conversation := alice.conversation(t)
 	for i := range 3 {
@@ -130,7 +130,7 @@ func TestTail(t *testing.T) {
 // reason, and never with the token.
 func TestTailRefused(t *testing.T) {
 	t.Parallel()
-	h := start(t, setup{slots: []slot{{id: "one", up: newUpstream(t)}, {id: "two", up: newUpstream(t)}}})
+	h := house(t, nil)
 	alice, bob := h.person(t, "h2", "alice"), h.person(t, "h2", "bob")
 	conversation := alice.conversation(t)
 	bob.conversation(t)

@@ -44,13 +44,12 @@ func (s *Service) mustClear(w http.ResponseWriter, r *http.Request, sess *sessio
 
 // clearForNext answers a sign-in with a page that clears the chat host first
 // and comes back.
-func (s *Service) clearForNext(w http.ResponseWriter, r *http.Request, session string, o origin) error {
+func (s *Service) clearForNext(w http.ResponseWriter, r *http.Request, session string, o origin) {
 	c := Clearing{Ticket: s.ticket(session), Onward: s.signInURL(o.chat, o.next)}
 	if o.chat == "" { // the console has no need of the chat host
 		c.Otherwise = c.Onward + "&clear=later"
 	}
 	s.o.Clear(w, r, c)
-	return nil
 }
 
 // ticket names a session to clearChat. Only the console's page has it.

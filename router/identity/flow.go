@@ -127,7 +127,8 @@ func (s *Service) straightOn(w http.ResponseWriter, r *http.Request, o origin, l
 		return false, err
 	}
 	if s.mustClear(w, r, sess, id.User) && (o.chat != "" || !later) {
-		return true, s.clearForNext(w, r, sess.id, o)
+		s.clearForNext(w, r, sess.id, o)
+		return true, nil
 	}
 	if o.chat != "" {
 		s.metrics.signIns.WithLabelValues("handed_over").Inc()

@@ -58,6 +58,8 @@ export class Framed {
     this.ready = false;
     /** @type {string | null} */
     this.conversation = null;
+    this.watched = 0; // the next look at where it is
+    this.place = '';
     this.root = element('iframe', { ...attributes, src: origin + path });
     this.root.classList.add('hux-waiting');
     this.listener = guarded((/** @type {MessageEvent} */ event) => this.receive(event));
@@ -70,6 +72,7 @@ export class Framed {
   }
 
   close() {
+    this.watch(false);
     window.removeEventListener('message', this.listener);
     this.observer.disconnect();
   }
@@ -84,7 +87,26 @@ export class Framed {
       this.sendTheme();
       this.sendConversation();
     }
+    if (event.data.type === 'pending') this.watch(event.data.count > 0);
     this.take(event.data);
+  }
+
+  /**
+   * Tells the page when its frame moves, which it can't see: what is pressed then
+   * was aimed at what was there before. The browser drops such presses itself.
+   *
+   * @param {boolean} on  while the page shows what can be decided
+   */
+  watch(on) {
+    cancelAnimationFrame(this.watched);
+    if (!on) return;
+    this.watched = requestAnimationFrame(() => {
+      const { left, top, width, height } = this.root.getBoundingClientRect();
+      const place = [left, top, width, height].join();
+      if (place !== this.place) this.send({ type: 'moved' });
+      this.place = place;
+      this.watch(true);
+    });
   }
 
   /** @param {string | null} conversation  that the page has open */

@@ -5,54 +5,60 @@ import { doesText, matchText, roughly, whenText } from './autonomy-words.js';
 import { routerNow } from './api.js';
 import { element, plain } from './dom.js';
 import { durationText } from './events.js';
+import { CHOICE_TEXT } from './outcome-line.js';
 
 const SESSION_HOURS = 12; // contracts 2.7
 const ALWAYS_MS = 30 * 24 * 60 * 60 * 1_000;
 const NOTE_AFTER = 1_000; // ms that a card must be covered or out of sight to say so by itself
 const LINE = 60; // characters
-const LEAST = 72; // px of what would run that stay in sight, however little room there is
+const LEAST = 60; // px of what would run that stay in sight, however little room there is
 
 /** @typedef {import('../hux.d.ts').Approval} Approval */
-/** @typedef {import('./approvals.js').Outcome} Outcome */
 /** @typedef {import('./guard.js').Refusal} Refusal */
+/** @typedef {import('./presses.js').Miss} Miss */
 
-/** @type {Record<string, {label: string, key: string}>} in the order in which they stand */
-const CHOICES = {
-  once: { label: 'Allow once', key: 'o' },
-  deny: { label: 'Deny', key: 'd' },
-  session: { label: 'Allow in this session', key: 's' },
-  always: { label: 'Allow always', key: 'a' },
-};
+/**
+ * The choices and their keys, in the order in which they stand: what allows,
+ * from the least, and what denies beside all of it, so that no shift up or down
+ * puts one in the other's place.
+ *
+ * @type {Record<string, string>}
+ */
+const CHOICES = { once: 'o', session: 's', always: 'a', deny: 'd' };
 
-/** @type {Record<Refusal, string>} */
+/** @type {Record<Miss, string>} */
 const WHY_NOT = {
   unable: 'This browser can’t tell whether something lies over this card, so it is decided in a window of its own.',
   covered: 'Something lies over this card, so it takes no decision here.',
   unseen: 'Scroll to see all of it.',
   early: 'Nothing was decided: this had only just appeared or moved. Look at it, then press again.',
+  slipped: 'Nothing was decided: you let go elsewhere than where you pressed. Press again.',
 };
+const NOT_YET = 'Not yet: this has only just appeared or moved.';
 
 export class ApprovalCard {
   /**
    * @param {Approval} approval
    * @param {object} options
-   * @param {(card: ApprovalCard, choice: string, event: UIEvent) => void} options.chosen
    * @param {boolean} options.framed  whether a page of ours is in another's
    * @param {boolean} options.able    whether it may decide here at all
    * @param {string} [options.where]  names the conversation where cards of several stand together
    */
-  constructor(approval, { chosen, framed, able, where }) {
+  constructor(approval, { framed, able, where }) {
     this.approval = approval;
     this.expires = Date.parse(approval.expires_at);
     this.lives = this.expires - Date.parse(approval.created_at);
     this.busy = false;
+    /** @type {string | undefined} what was chosen here, as far as it may count */
+    this.chosen = undefined;
     this.keyed = false; // whether the keyboard has chosen
+    /** @type {import('./approvals.js').Outcome | undefined} how it ended while the router was asked */
+    this.ended = undefined;
     this.framed = framed;
     this.noteTimer = 0;
     const { request, id } = approval;
     const title = element('h3', { id: `${id}-title` }, 'May it use ', element('b', {}, request.tool), '?');
     this.left = element('span', { class: 'time-left' });
-    this.note = element('p', { class: 'notice', role: 'alert', hidden: '' });
     this.head = element(
       'div', { class: 'card-top' },
       element('div', { class: 'decision-head' }, title, this.left),
@@ -60,22 +66,27 @@ export class ApprovalCard {
       element('p', { id: `${id}-does`, class: 'does' }, `It would ${doesText(request)}.`),
     );
     this.box = element('div', { class: 'call-box', role: 'group', 'aria-label': 'What would run' }, this.call(), ...this.hidden());
+    this.offered = Object.keys(CHOICES).filter((choice) => request.choices.some((c) => c === choice));
     this.choices = element('div', { class: 'choices', role: 'toolbar', 'aria-label': 'Your decision' });
-    this.help = element('p', { class: 'help muted' }, 'Keys: ', request.choices.length > 2 ? 'O, D, S or A' : 'O or D', ', then Enter.');
+    this.instead = element('div', { class: 'actions instead' }); // of the choices, in their place
+    this.keys = `Keys: ${this.offered.map((choice) => CHOICES[choice]?.toUpperCase()).join(', ')}, then Enter.`;
+    this.help = element('p', { class: 'help muted' });
+    this.note = element('p', { class: 'note', role: 'alert' });
+    // The room for what there may be to say is there from the start, so that nothing moves.
+    const longest = element('p', { class: 'longest', 'aria-hidden': 'true' }, WHY_NOT.early);
     this.root = element(
       'article',
       { class: 'decision', 'data-approval': id, tabindex: '-1', 'aria-labelledby': `${id}-title`, 'aria-describedby': `${id}-does` },
       this.head,
-      this.note,
       this.box,
-      this.choices,
-      ...(able ? [this.help] : []),
+      element('div', { class: 'answer' }, this.choices, this.instead),
+      element('div', { class: 'saying' }, longest, this.help, this.note),
     );
+    this.choices.style.setProperty('--rows', String(this.offered.length - 1));
     if (able) {
-      for (const choice of Object.keys(CHOICES)) if (request.choices.some((c) => c === choice)) this.choices.append(this.button(choice, chosen));
+      this.choices.append(...this.offered.map((choice) => this.button(choice)));
     } else {
-      this.note.hidden = false;
-      this.note.textContent = WHY_NOT.unable;
+      this.say(WHY_NOT.unable);
       this.choices.append(this.ownWindow('button primary', 'Decide in its own window'));
     }
     this.root.addEventListener('keydown', (event) => this.key(event));
@@ -99,21 +110,16 @@ export class ApprovalCard {
     return [element('p', { class: 'words' }, `Hidden, since it looks like a secret: ${count} characters.`)];
   }
 
-  /**
-   * @param {string} choice
-   * @param {(card: ApprovalCard, choice: string, event: UIEvent) => void} chosen
-   */
-  button(choice, chosen) {
-    const { label, key } = CHOICES[choice] ?? { label: choice, key: '' };
-    const button = element(
+  /** @param {string} choice */
+  button(choice) {
+    const key = CHOICES[choice] ?? '';
+    return element(
       'button',
       { type: 'button', class: `choice ${choice}`, 'data-choice': choice, 'aria-keyshortcuts': key, tabindex: choice === 'once' ? '0' : '-1' },
-      element('span', { class: 'label' }, label, element('kbd', { 'aria-hidden': 'true' }, key.toUpperCase())),
+      element('span', { class: 'label' }, CHOICE_TEXT[choice] ?? choice, element('kbd', { 'aria-hidden': 'true' }, key.toUpperCase())),
       element('span', { class: 'grants' }, this.grants(choice)),
       element('span', { class: 'grants in-short' }, this.inShort(choice)),
     );
-    button.addEventListener('click', (event) => chosen(this, choice, event));
-    return button;
   }
 
   /** @param {string} choice  what it would grant, and for how long */
@@ -177,11 +183,14 @@ export class ApprovalCard {
    */
   key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.repeat) return;
-    const choice = Object.keys(CHOICES).find((name) => CHOICES[name]?.key === event.key.toLowerCase());
+    if (event.key === 'Enter' && event.target === this.root && this.choices.firstElementChild) {
+      this.say(`Nothing was decided: none of the choices is marked. ${this.keys}`);
+      return;
+    }
     const all = this.buttons();
     const at = all.findIndex((b) => b === document.activeElement);
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    const button = step !== undefined && at >= 0 ? all.at((at + step) % all.length) : all.find((b) => b.dataset.choice === choice);
+    const button = step !== undefined && at >= 0 ? all.at((at + step) % all.length) : all.find((b) => CHOICES[b.dataset.choice ?? ''] === event.key.toLowerCase());
     if (!button) return;
     event.preventDefault();
     button.focus();
@@ -208,24 +217,41 @@ export class ApprovalCard {
     if (this.root.dataset.guard === (refusal ?? 'armed')) return;
     this.root.dataset.guard = refusal ?? 'armed';
     clearTimeout(this.noteTimer);
-    for (const button of this.buttons()) {
-      if ((refusal && button.dataset.choice !== 'deny') || this.busy) button.setAttribute('aria-disabled', 'true');
-      else button.removeAttribute('aria-disabled');
-    }
-    const told = this.note.dataset.guard;
+    this.mark();
+    this.help.textContent = refusal === 'early' ? NOT_YET : this.keys;
+    this.help.classList.toggle('keys', refusal !== 'early');
+    const told = this.note.dataset.miss;
     if (told === 'covered' || told === 'unseen') this.say('');
     if (refusal === 'covered' || refusal === 'unseen') {
-      this.noteTimer = setTimeout(() => { if (this.note.hidden) this.refuse(refusal); }, NOTE_AFTER);
+      this.noteTimer = setTimeout(() => { if (this.note.textContent === '') this.miss(refusal); }, NOTE_AFTER);
     }
   }
 
-  /** @param {Refusal} refusal */
-  refuse(refusal) {
-    const opens = this.framed && refusal !== 'early' ? [this.ownWindow('', 'Open it in its own window')] : [];
-    this.say(refusal === 'unseen' && this.framed ? 'Scroll to see all of it, or' : WHY_NOT[refusal], ...opens);
+  /** Marks the choices that would count for nothing now. */
+  mark() {
+    const { guard } = this.root.dataset;
+    for (const button of this.buttons()) {
+      const off = this.busy || (guard !== 'armed' && (guard === 'early' || button.dataset.choice !== 'deny'));
+      if (off) button.setAttribute('aria-disabled', 'true');
+      else button.removeAttribute('aria-disabled');
+    }
+  }
+
+  /**
+   * Says that a press counted for nothing, and why.
+   *
+   * @param {Miss} why
+   */
+  miss(why) {
+    if (this.busy) {
+      this.say(`You chose “${CHOICE_TEXT[this.chosen ?? '']}”. It is on its way; nothing else was decided.`);
+      return;
+    }
+    const opens = this.framed && (why === 'covered' || why === 'unseen') ? [this.ownWindow('', 'Open it in its own window')] : [];
+    this.say(why === 'unseen' && this.framed ? 'Scroll to see all of it, or' : WHY_NOT[why], ...opens);
     const link = this.note.querySelector('a');
-    if (refusal === 'unseen' && link) link.textContent = 'open it in its own window';
-    this.note.dataset.guard = refusal;
+    if (why === 'unseen' && link) link.textContent = 'open it in its own window';
+    this.note.dataset.miss = why;
   }
 
   /**
@@ -235,19 +261,55 @@ export class ApprovalCard {
    * @param {Node[]} more
    */
   say(text, ...more) {
-    delete this.note.dataset.guard;
-    this.note.hidden = text === '';
+    delete this.note.dataset.miss;
+    this.root.classList.toggle('says', text !== '');
     this.note.replaceChildren(text, ...more.flatMap((node) => [' ', node]));
+    this.note.scrollTop = 0;
   }
 
-  /** @param {boolean} busy  while the router is asked */
-  wait(busy) {
-    this.busy = busy;
-    this.root.setAttribute('aria-busy', String(busy));
-    for (const button of this.buttons()) {
-      if (busy) button.setAttribute('aria-disabled', 'true');
-      else button.removeAttribute('aria-disabled');
-    }
+  /**
+   * Says what was chosen, while the router is asked.
+   *
+   * @param {string} choice
+   */
+  choose(choice) {
+    this.busy = true;
+    this.chosen = choice;
+    this.root.setAttribute('aria-busy', 'true');
+    this.offer();
+    this.mark();
+    this.say(`You chose “${CHOICE_TEXT[choice]}”. Telling the router…`);
+  }
+
+  /** The router has answered, or has not. */
+  answered() {
+    this.busy = false;
+    this.root.removeAttribute('aria-busy');
+    this.mark();
+  }
+
+  /**
+   * Takes choices anew, after one that did not count.
+   *
+   * @param {string} text  says why
+   */
+  again(text) {
+    const focused = this.instead.contains(document.activeElement);
+    this.chosen = undefined;
+    this.offer();
+    this.say(text);
+    if (focused) this.buttons()[0]?.focus();
+  }
+
+  /**
+   * Puts actions in the place of the choices; without any, the choices come back.
+   *
+   * @param {HTMLElement[]} actions
+   */
+  offer(...actions) {
+    this.instead.replaceChildren(...actions);
+    this.choices.style.visibility = actions.length > 0 ? 'hidden' : '';
+    actions[0]?.focus();
   }
 
   /** @returns {HTMLElement[]} */
@@ -273,20 +335,4 @@ export function valueText(value) {
   if (typeof value === 'string') return value;
   const line = JSON.stringify(value);
   return line.length <= LINE ? line : JSON.stringify(value, null, 2);
-}
-
-/**
- * How one ended, in a line.
- *
- * @param {Approval} approval
- * @param {Outcome} outcome
- */
-export function outcomeLine({ request }, { status, choice }) {
-  const how =
-    status === 'approved' ? { once: 'Allowed once', session: 'Allowed in this session', always: 'Allowed always' }[choice ?? ''] ?? 'Allowed'
-    : status === 'denied' ? 'Denied'
-    : status === 'expired' ? 'Expired: nobody decided in time'
-    : status === 'cancelled' ? 'No longer asked: the run was stopped or is over'
-    : 'Decided';
-  return `${how}: ${request.tool}`;
 }

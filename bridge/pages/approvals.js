@@ -16,7 +16,7 @@ const SETTLED_KEPT = 500;
 /**
  * How an approval ended, as far as it is known.
  *
- * @typedef {{status: string, choice?: string}} Outcome
+ * @typedef {{status: string, choice?: string, grant?: string, reason?: string}} Outcome
  */
 
 export class Approvals {
@@ -99,7 +99,7 @@ export class Approvals {
       const id = data?.approval_id;
       if (typeof id !== 'string') continue;
       if (kind === 'approval.requested') asked.push(id);
-      if (kind === 'approval.resolved') ended.set(id, { status: String(data?.status), choice: text(data?.choice) });
+      if (kind === 'approval.resolved') ended.set(id, { status: String(data?.status), choice: text(data?.choice), grant: text(data?.grant_id), reason: text(data?.reason) });
     }
     if (ended.size > 0) this.settle(ended);
     const open = asked.filter((id) => !this.settled.has(id));
@@ -114,7 +114,8 @@ export class Approvals {
    */
   took(approval) {
     if (approval.status !== 'pending') {
-      this.settle(new Map([[approval.id, { status: approval.status, choice: approval.decision?.choice }]]));
+      const { status, decision } = approval;
+      this.settle(new Map([[approval.id, { status, choice: decision?.choice, grant: decision?.grant_id ?? undefined }]]));
     } else if (!this.settled.has(approval.id) && this.concerns(approval)) {
       this.pending.set(approval.id, approval);
       this.changed(this.list(), new Map());

@@ -28,9 +28,12 @@ let room = Infinity; // px, where the bridge tells
 const bridge = joinBridge((id) => {
   conversation = id;
   if (enabled) follow();
-}, (height) => {
-  room = height;
-  decisions.fit();
+}, {
+  room: (height) => {
+    room = height;
+    decisions.fit();
+  },
+  moved: () => decisions.guard.restart(),
 });
 
 const decisions = new Decisions(part(document, '[data-decisions]'), {
@@ -89,8 +92,14 @@ function follow() {
   if (feed?.conversation === conversation) return;
   feed?.close();
   feed = conversation === null || approvals.alone ? null : new Feed(conversation, {
-    begin: (events) => approvals.begin(events),
-    more: (events) => approvals.take(events),
+    begin: (events) => {
+      decisions.warn(events);
+      approvals.begin(events);
+    },
+    more: (events) => {
+      decisions.warn(events);
+      approvals.take(events);
+    },
     state: () => {},
   });
 }

@@ -69,6 +69,15 @@ export function isFailure(event) {
 }
 
 /**
+ * Whether it tells that a call ran that nobody had allowed.
+ *
+ * @param {HuxEvent} event
+ */
+export function isAlarm(event) {
+  return event.kind === 'policy.bypassed' && !event.tombstone;
+}
+
+/**
  * Who says that it happened.
  *
  * @param {HuxEvent} event

@@ -1,18 +1,26 @@
-// Keeps a decision from being made by a click or key that was meant for
-// something else. A page that is framed beside the WebUI can be covered, made
-// transparent, moved or shown just under the pointer by the page around it, so
-// a card of it allows something only while the browser vouches that the parts
-// of it that a decision needs are in sight (IntersectionObserver v2), and have
-// been for a moment. Chromium
+// Keeps a decision from being made by a press that was meant for something
+// else. What is pressed must have been there, just so, for a moment before
+// (Places). And a page that is framed beside the WebUI can be covered, made
+// transparent or moved by the page around it, so a card of it allows something
+// only while the browser vouches that the parts of it that a decision needs are
+// in sight (IntersectionObserver v2), and have been for a moment. Chromium
 // itself drops clicks on a frame that asks for this and has just been moved. It
 // does not see masks and rounded corners of the page around (SECURITY.md).
 
-const ARMING = 600; // ms that nothing may have changed
+import { Places, STILL } from './places.js';
+
 const SAME_PRESS = 80; // ms between a press and the focus that it brings
 const WHOLE = 0.98; // of a part; its edges may fall between pixels
 const KEYS = new Set(['Tab', 'Shift', 'Enter', ' ', 'Escape', 'ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight']);
 
 /** @typedef {'unable' | 'unseen' | 'covered' | 'early'} Refusal  why a card takes no decision */
+
+/**
+ * @typedef {object} Press
+ * @property {string} choice
+ * @property {number} at        when, as events have it
+ * @property {boolean} pointed  by a pointer, and not by a key
+ */
 
 /** What is known of a part of a card. @typedef {{known: boolean, whole: boolean, visible: boolean, since: number}} Sight */
 
@@ -22,11 +30,10 @@ export class Guard {
     this.framed = window.parent !== window;
     this.able = !this.framed || ('IntersectionObserverEntry' in window && 'isVisible' in IntersectionObserverEntry.prototype);
     this.changed = changed;
-    this.moved = performance.now(); // when something last appeared or moved
+    this.places = new Places(changed);
     this.focused = -Infinity; // when the window last gained focus
     this.typed = -Infinity; // when a key was pressed that is for none of our controls
     this.pressed = -Infinity; // when a pointer was
-    this.timer = 0;
     /** @type {Map<Element, Element[]>} each with its parts that must be in sight */
     this.cards = new Map();
     /** @type {Map<Element, Sight>} of the parts */
@@ -35,11 +42,8 @@ export class Guard {
     const options = { threshold: [0, 0.5, WHOLE, 1], trackVisibility: true, delay: 100 };
     this.observer = this.framed && this.able ? new IntersectionObserver((entries) => this.look(entries), options) : null;
 
-    const restart = () => this.restart();
-    document.addEventListener('visibilitychange', restart);
-    window.addEventListener('pageshow', restart);
-    window.addEventListener('resize', restart);
-    window.addEventListener('scroll', restart, { capture: true, passive: true });
+    document.addEventListener('visibilitychange', () => this.restart());
+    window.addEventListener('pageshow', () => this.restart());
     window.addEventListener('focus', ({ timeStamp }) => { this.focused = timeStamp; });
     window.addEventListener('pointerdown', ({ timeStamp }) => { this.pressed = timeStamp; }, { capture: true });
     window.addEventListener('keydown', (event) => {
@@ -47,12 +51,10 @@ export class Guard {
     }, { capture: true });
   }
 
-  /** Something has appeared or moved: what is pressed now was meant for what was there before. */
+  /** What is pressed now was meant for what was there before. */
   restart() {
-    this.moved = performance.now();
+    this.places.restart();
     this.changed();
-    clearTimeout(this.timer);
-    this.timer = setTimeout(this.changed, ARMING);
   }
 
   /**
@@ -63,10 +65,10 @@ export class Guard {
     const open = !this.observer;
     this.cards.set(card, parts);
     for (const part of parts) {
-      this.sights.set(part, { known: open, whole: open, visible: open, since: performance.now() });
+      this.sights.set(part, { known: open, whole: open, visible: open, since: -Infinity });
       this.observer?.observe(part);
     }
-    this.restart();
+    this.places.add(card);
   }
 
   /** @param {Element} card */
@@ -76,7 +78,7 @@ export class Guard {
       this.observer?.unobserve(part);
     }
     this.cards.delete(card);
-    this.restart();
+    this.places.remove(card);
   }
 
   /** @param {IntersectionObserverEntry[]} entries */
@@ -93,29 +95,40 @@ export class Guard {
       sight.visible = visible;
     }
     this.changed();
-    clearTimeout(this.timer);
-    this.timer = setTimeout(this.changed, ARMING);
   }
 
   /**
    * Why a card takes no decision now; null if it does.
    *
    * @param {Element} card
-   * @param {UIEvent} [by]  the event that would decide
+   * @param {Press} [press]  that would decide; without it, as of the last frame
    * @returns {Refusal | null}
    */
-  refusal(card, by) {
+  refusal(card, press) {
     if (!this.able) return 'unable';
+    const at = press?.at ?? performance.now();
+    // A "no" does no harm, whatever lies over the card.
+    const hidden = press?.choice === 'deny' ? null : this.hidden(card, at);
+    if (hidden) return hidden;
+    const still = press ? this.places.sinceNow(card) : this.places.since(card);
+    if (at - still < STILL) return 'early';
+    if (press && at - (press.pointed ? this.focusedBefore() : Math.max(this.focused, this.typed)) < STILL) return 'early';
+    return null;
+  }
+
+  /**
+   * @param {Element} card
+   * @param {number} at
+   * @returns {Refusal | null}
+   */
+  hidden(card, at) {
     const news = this.observer?.takeRecords() ?? [];
     if (news.length > 0) this.look(news);
     const sights = (this.cards.get(card) ?? []).flatMap((part) => this.sights.get(part) ?? []);
     if (sights.length === 0 || sights.some((sight) => !sight.known)) return 'early';
     if (document.hidden || sights.some((sight) => !sight.whole)) return 'unseen';
     if (sights.some((sight) => !sight.visible)) return 'covered';
-    const now = performance.now();
-    if (now - Math.max(this.moved, ...sights.map((sight) => sight.since)) < ARMING) return 'early';
-    if (by && now - (by.detail > 0 ? this.focusedBefore() : Math.max(this.focused, this.typed)) < ARMING) return 'early';
-    return null;
+    return sights.some((sight) => at - sight.since < STILL) ? 'early' : null;
   }
 
   /** When the window gained focus, unless by the press that asks. */

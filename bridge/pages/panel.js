@@ -34,7 +34,7 @@ const bridge = joinBridge((id) => {
   conversation = id;
   whole.setAttribute('href', id ? `${wholePage}#${id}` : wholePage);
   if (enabled) timeline.show(id);
-});
+}, { moved: () => timeline.decisions.guard.restart() });
 followMe((state) => {
   part(document, '[data-signed-in]').hidden = state === 'signed-out';
   part(document, '[data-signed-out]').hidden = state !== 'signed-out';

@@ -1,6 +1,6 @@
 // A framed page's side of the bridge: it says that it listens, takes the
-// WebUI's theme, the id of the conversation that it shows and how high it may
-// be, passes Escape on, and tells how much waits for a decision and how high it
+// WebUI's theme, the id of the conversation that it shows, how high it may be
+// and that it was moved, passes Escape on, and tells how much waits for a decision and how high it
 // is. Messages are taken only from the chat origin and from the window that
 // frames us, and only values that can be nothing but a colour, a list of fonts,
 // a size or an id are used.
@@ -23,10 +23,12 @@ const FONT_VARS = ['--font-ui', '--font-mono'];
  * Joins the bridge of the page that frames this one.
  *
  * @param {(id: string | null) => void} showConversation
- * @param {(height: number) => void} [giveRoom]  told how high the page may be, in px
+ * @param {object} [told]
+ * @param {(height: number) => void} [told.room]  how high the page may be, in px
+ * @param {() => void} [told.moved]  its frame has another place or size
  * @returns {{tell: (message: Record<string, unknown>) => void} | undefined} undefined where no page frames this one
  */
-export function joinBridge(showConversation, giveRoom) {
+export function joinBridge(showConversation, { room, moved } = {}) {
   const chat = document.documentElement.dataset.chat;
   if (!chat || window.parent === window) return undefined;
   const tell = (/** @type {Record<string, unknown>} */ message) => window.parent.postMessage({ hux: 1, ...message }, chat);
@@ -36,7 +38,8 @@ export function joinBridge(showConversation, giveRoom) {
     if (event.data?.hux !== 1) return;
     const { type, id, height } = event.data;
     if (type === 'theme') applyTheme(event.data);
-    if (type === 'room' && typeof height === 'number' && height > 0) giveRoom?.(height);
+    if (type === 'room' && typeof height === 'number' && height > 0) room?.(height);
+    if (type === 'moved') moved?.();
     if (type === 'conversation') showConversation(typeof id === 'string' && CONVERSATION_ID.test(id) ? id : null);
   });
   window.addEventListener('keydown', (event) => {

@@ -2,8 +2,9 @@
 
 import { ask, Refused } from './api.js';
 import { outcomeText } from './autonomy-words.js';
+import { callsOf } from './calls.js';
 import { element, plain, timeElement } from './dom.js';
-import { categoryOf, durationText, factsOf, isFailure, kindText, lineOf, reporterText, statusText } from './events.js';
+import { categoryOf, durationText, factsOf, isAlarm, isFailure, kindText, lineOf, reporterText, statusText } from './events.js';
 import { receiptLine } from './receipt.js';
 
 /** @typedef {import('./stream.js').HuxEvent} HuxEvent */
@@ -16,6 +17,10 @@ export class EventRow {
     this.category = categoryOf(event.kind);
     this.failed = isFailure(event);
     this.refused = false; // it tells of a call that did not run
+    this.filtered = false; // the reader does not want it
+    /** @type {HuxEvent[]} of the same call, which its line stands for */
+    this.others = [];
+    this.covered = false; // another line stands for it
     this.summary = element('span', { class: 'summary' }, lineOf(event));
     this.under = element('span', { class: 'under' }, event.tombstone ? kindText(event.kind) : under(event));
     this.head = element(
@@ -31,6 +36,7 @@ export class EventRow {
       this.head,
     );
     if (event.tombstone) this.root.dataset.tombstone = '';
+    if (isAlarm(event)) this.root.classList.add('alarm');
     this.head.addEventListener('click', () => this.open(this.head.getAttribute('aria-expanded') !== 'true'));
   }
 
@@ -39,7 +45,29 @@ export class EventRow {
     this.head.setAttribute('aria-expanded', String(open));
     const shown = this.root.querySelector('.details');
     if (!open) shown?.remove();
-    else if (!shown) this.root.append(details(this.event));
+    else if (!shown) this.root.append(details(this.event, this.others));
+  }
+
+  /** @param {boolean} filtered */
+  filter(filtered) {
+    this.filtered = filtered;
+    this.show();
+  }
+
+  /**
+   * Makes it the line of a call, or one that another line stands for.
+   *
+   * @param {boolean} covered
+   * @param {HuxEvent[]} others  of the same call
+   */
+  cover(covered, others) {
+    this.covered = covered;
+    this.others = others;
+    this.show();
+  }
+
+  show() {
+    this.root.hidden = this.filtered || this.covered || (this.refused && this.event.kind === 'tool.started');
   }
 
   /**
@@ -48,8 +76,8 @@ export class EventRow {
    */
   refuse() {
     this.refused = true;
-    this.failed = false;
-    if (this.event.kind === 'tool.started') this.root.hidden = true;
+    this.failed = this.covered = false;
+    this.show();
     this.root.dataset.status = 'cancelled';
     this.summary.textContent = `${plain(String(this.event.data?.tool ?? 'The tool'))} did not run`;
     this.under.textContent = kindText(this.event.kind);
@@ -78,14 +106,18 @@ function under(event) {
   return parts.join(' · ');
 }
 
-/** @param {HuxEvent} event */
-function details(event) {
+/**
+ * @param {HuxEvent} event
+ * @param {HuxEvent[]} others  of the same call
+ */
+function details(event, others) {
   /** @type {[string, Node | string][]} */
   const facts = [['Event', `${event.seq}, ${event.kind}`], ['Reported by', reporterText(event)]];
   if (event.tombstone) {
     facts.push(['Forgotten', new Date(event.tombstone.at).toLocaleString()], ['Reason', kindText(event.tombstone.reason)]);
   }
   if (event.run_id) facts.push(['Run', element('code', {}, event.run_id)]);
+  if (others.length > 0) facts.push(['Same call', others.map(({ seq, kind, reported_by: by }) => `event ${seq}, ${kind}${by === 'page' ? ' as your page saw it' : ''}`).join('; ')]);
   if (event.causes?.length) facts.push(['Because of', event.causes.map((seq) => `event ${seq}`).join(', ')]);
   facts.push(...factsOf(event));
   if (event.redaction?.rules?.length) facts.push(['Masked', event.redaction.rules.map(kindText).join(', ')]);
@@ -187,15 +219,21 @@ export class RunGroup {
       asked?.decided(event);
       for (const other of this.rows) if (this.isRefused(other.event)) other.refuse();
     }
-    if (event.kind === 'tool.finished') {
-      const took = event.data?.duration_ms;
-      const call = event.data?.tool_call_id;
-      const start = this.rows.find(({ event: e }) => e.kind === 'tool.started' && call !== undefined && e.data?.tool_call_id === call);
-      if (typeof took === 'number') row.took(took);
-      else if (start) row.took(Date.parse(event.created_at) - Date.parse(start.event.created_at));
-    }
     if (this.isRefused(event)) row.refuse();
+    if (row.category === 'tool' || event.kind === 'approval.resolved') this.drawCalls();
+    if (isAlarm(event)) this.root.classList.add('alarmed');
     this.draw();
+  }
+
+  /** Gives each call of a tool one line. */
+  drawCalls() {
+    const tools = new Map(this.rows.filter((row) => row.category === 'tool' && !row.refused).map((row) => [row.event, row]));
+    for (const row of tools.values()) row.cover(false, []);
+    for (const { line, others, took } of callsOf([...tools.keys()])) {
+      tools.get(line)?.cover(false, others);
+      if (took !== undefined) tools.get(line)?.took(took);
+      for (const other of others) tools.get(other)?.cover(true, []);
+    }
   }
 
   /**

@@ -5,7 +5,7 @@
 import { Approvals } from './approvals.js';
 import { Decisions } from './decisions-view.js';
 import { part } from './dom.js';
-import { isFailure, lineOf } from './events.js';
+import { isAlarm, isFailure, lineOf } from './events.js';
 import { Feed } from './feed.js';
 import { EventRow, RunGroup } from './timeline-row.js';
 
@@ -129,11 +129,13 @@ export class Timeline {
     this.drawn();
     this.toEnd();
     this.tellMoved(events);
+    this.decisions.warn(events);
     this.approvals.begin(events);
   }
 
   /** @param {HuxEvent[]} events */
   more(events) {
+    this.decisions.warn(events);
     this.approvals.take(events);
     const stay = !this.isAtEnd;
     if (this.atHead) {
@@ -322,7 +324,8 @@ export class Timeline {
       const news = this.news;
       this.news = [];
       this.announced = Date.now();
-      const notable = news.filter((event) => event.kind === 'run.finished' || event.kind === 'run.receipt' || isFailure(event)).at(-1) ?? news.at(-1);
+      const notable = news.find(isAlarm)
+        ?? news.filter((event) => event.kind === 'run.finished' || event.kind === 'run.receipt' || isFailure(event)).at(-1) ?? news.at(-1);
       if (!notable) return;
       this.said.textContent = `${news.length === 1 ? '1 new event' : `${news.length} new events`}. ${lineOf(notable)}`;
     }, Math.max(200, wait));
@@ -345,7 +348,7 @@ export class Timeline {
 
   /** @param {EventRow} row */
   filter(row) {
-    row.root.hidden = (row.refused && row.event.kind === 'tool.started') || this.hidden.has(row.category) || (this.failuresOnly && !row.failed);
+    row.filter(!isAlarm(row.event) && (this.hidden.has(row.category) || (this.failuresOnly && !row.failed)));
   }
 
   /** @returns {HTMLElement[]} what the arrow keys go through */

@@ -191,22 +191,53 @@ export function composerFrame(page) {
 }
 
 /**
- * Waits until a card takes a decision.
+ * Waits until a card takes a decision; its page is before the others then, since
+ * one that is behind has no frames.
  *
  * @param {Page | Frame} view
  * @param {string} id
  */
 export async function armed(view, id) {
+  await ('page' in view ? view.page() : view).bringToFront();
   await view.waitForSelector(`[data-approval="${id}"][data-guard="armed"]`, { timeout: 15_000 });
 }
 
 /**
- * Presses one of a card's choices with the mouse.
+ * What a press on a card comes to: what the card says of it, or that the card
+ * has ended. Fails where the press was lost in silence.
+ *
+ * @param {Page | Frame} view
+ * @param {string} id
+ * @param {() => Promise<void>} press
+ * @returns {Promise<string>} 'ended', or the words
+ */
+export async function pressed(view, id, press) {
+  const note = `[data-approval="${id}"] .note`;
+  await view.$eval(note, (n) => { /** @type {HTMLElement} */ (n).dataset.miss = 'before the press'; }); // gone with the next words
+  await press();
+  return until(() => view.evaluate((selector) => {
+    const said = /** @type {HTMLElement | null} */ (document.querySelector(selector));
+    if (!said) return 'ended';
+    return said.dataset.miss === 'before the press' ? '' : said.textContent;
+  }, note), { what: 'words about a press' });
+}
+
+/**
+ * Presses one of a card's choices, by default with the mouse, until one press
+ * counts. A busy machine may be late with its frames, and then a press does not.
  *
  * @param {Page | Frame} view
  * @param {string} id
  * @param {string} choice
+ * @param {'click' | 'tap'} [how]
  */
-export function choose(view, id, choice) {
-  return view.click(`[data-approval="${id}"] [data-choice="${choice}"]`, { force: true });
+export async function choose(view, id, choice, how = 'click') {
+  const button = view.locator(`[data-approval="${id}"] [data-choice="${choice}"]`);
+  for (let n = 0; n < 20; n++) {
+    await button.scrollIntoViewIfNeeded();
+    await armed(view, id);
+    const said = await pressed(view, id, () => button[how]({ force: true }));
+    if (!/^Nothing was decided/.test(said)) return;
+  }
+  throw new Error(`no press on ${choice} counted`);
 }

@@ -150,7 +150,7 @@ test('the keyboard alone', async () => {
   await armed(own, id);
   const focused = (/** @type {Page | Frame} */ view) => view.evaluate(() => /** @type {HTMLElement} */ (document.activeElement)?.dataset.choice ?? '');
   await until(async () => { await own.keyboard.press('Tab'); return (await focused(own)) === 'once'; }, { what: 'Tab reaches the first choice' });
-  assert.deepEqual(await own.$$eval('[aria-keyshortcuts]', (all) => all.map((b) => b.getAttribute('aria-keyshortcuts'))), ['o', 'd', 's', 'a']);
+  assert.deepEqual(await own.$$eval('[aria-keyshortcuts]', (all) => all.map((b) => b.getAttribute('aria-keyshortcuts'))), ['o', 's', 'a', 'd']);
   await own.keyboard.press('s');
   assert.equal(await focused(own), 'session', 'a letter goes to its choice');
   await own.keyboard.press('d');
@@ -414,7 +414,7 @@ test('a phone’s thumb', async () => {
     const box = await button.boundingBox();
     assert.ok(box && Math.min(box.width, box.height) >= 44, JSON.stringify(box));
   }
-  await composer.tap(`[data-approval="${id}"] [data-choice="once"]`);
+  await choose(composer, id, 'once', 'tap');
   assert.equal((await agent.decided(id)).decision.choice, 'once');
 
   const { approval_id: other } = await agent.ask(conversation, run, { args: { command: 'ls' } });
@@ -423,7 +423,7 @@ test('a phone’s thumb', async () => {
   await panel.evaluate(() => document.querySelector('article')?.scrollIntoView({ block: 'center' }));
   await armed(panel, other);
   await picture(page, 'autonomy-phone-panel');
-  await panel.tap(`[data-approval="${other}"] [data-choice="deny"]`);
+  await choose(panel, other, 'deny', 'tap');
   assert.equal((await agent.decided(other)).decision.choice, 'deny');
 
   for (const path of ['autonomy', 'decisions']) {

@@ -1,0 +1,51 @@
+// The calls of a run, as its events tell of them: each is told of when it
+// begins and when it ends, by the agent and by the page that watches, which
+// behind a gateway knows it by another id.
+
+/** @typedef {import('./stream.js').HuxEvent} HuxEvent */
+
+/**
+ * A call: the event that says most of it, the others, and how long it took, in
+ * ms, where that is known.
+ *
+ * @typedef {{line: HuxEvent, others: HuxEvent[], took: number | undefined}} Call
+ */
+
+/**
+ * @param {HuxEvent[]} events  of a run, in order
+ * @returns {Call[]}
+ */
+export function callsOf(events) {
+  /** @type {Map<string, {agent: Map<string, HuxEvent[]>, page: Map<string, HuxEvent[]>}>} by tool, then by the id of the call */
+  const tools = new Map();
+  for (const event of events) {
+    const { tool, tool_call_id: id } = event.data ?? {};
+    if (event.tombstone || (event.kind !== 'tool.started' && event.kind !== 'tool.finished') || typeof tool !== 'string' || typeof id !== 'string') continue;
+    const told = tools.get(tool) ?? { agent: new Map(), page: new Map() };
+    tools.set(tool, told);
+    const by = event.reported_by === 'page' ? told.page : told.agent;
+    by.set(id, [...by.get(id) ?? [], event]);
+  }
+  return [...tools.values()].flatMap(({ agent, page }) => {
+    // What a page saw under another id is the agent's next call of that tool.
+    const seen = [...page.keys()].filter((id) => !agent.has(id));
+    const calls = [...agent].map(([id, told]) => [...told, ...page.get(id) ?? page.get(seen.shift() ?? '') ?? []]);
+    return [...calls, ...seen.map((id) => page.get(id) ?? [])].map(callOf);
+  });
+}
+
+/**
+ * @param {HuxEvent[]} told  the agent's word first
+ * @returns {Call}
+ */
+function callOf(told) {
+  const start = told.find(({ kind }) => kind === 'tool.started');
+  const end = told.find(({ kind }) => kind === 'tool.finished');
+  const line = /** @type {HuxEvent} */ (end ?? start);
+  const took = end?.data?.duration_ms;
+  return {
+    line,
+    others: told.filter((event) => event !== line),
+    took: typeof took === 'number' ? took : end && start ? Date.parse(end.created_at) - Date.parse(start.created_at) : undefined,
+  };
+}

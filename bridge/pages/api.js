@@ -15,8 +15,19 @@
  * @property {string} chat_url
  * @property {string} console_url
  * @property {string} version
- * @property {{at: string, conversation_id: string, run_id: string, tool: string, by_agent: boolean, stopped: boolean}[]} alarms  of own chats, the latest first
- * @property {string | null} unasked_since  the agent runs tools since then and no hook asks
+ * @property {Alarm[]} [alarms]  in conversations of theirs, the latest first
+ * @property {string | null} [unasked_since]  since then their agent runs tools and no hook asks
+ */
+
+/**
+ * A run in which a call ran that nobody had allowed.
+ *
+ * @typedef {object} Alarm
+ * @property {string} conversation_id
+ * @property {string} run_id
+ * @property {string} at
+ * @property {string} tool
+ * @property {boolean} stopped  the run was asked to stop
  */
 
 /** GET /hux/v1/capabilities @typedef {import('../hux.d.ts').Capabilities} Capabilities */

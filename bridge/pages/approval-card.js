@@ -73,7 +73,7 @@ export class ApprovalCard {
     this.help = element('p', { class: 'help muted' });
     this.note = element('p', { class: 'note', role: 'alert' });
     // The room for what there may be to say is there from the start, so that nothing moves.
-    const longest = element('p', { class: 'longest', 'aria-hidden': 'true' }, WHY_NOT.early);
+    const longest = element('p', { class: 'longest', 'aria-hidden': 'true', 'data-text': WHY_NOT.early });
     this.root = element(
       'article',
       { class: 'decision', 'data-approval': id, tabindex: '-1', 'aria-labelledby': `${id}-title`, 'aria-describedby': `${id}-does` },

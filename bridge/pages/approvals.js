@@ -16,7 +16,7 @@ const SETTLED_KEPT = 500;
 /**
  * How an approval ended, as far as it is known.
  *
- * @typedef {{status: string, choice?: string, grant?: string, reason?: string}} Outcome
+ * @typedef {{status: string, choice?: string, grant?: string, cause?: string}} Outcome
  */
 
 export class Approvals {
@@ -99,7 +99,7 @@ export class Approvals {
       const id = data?.approval_id;
       if (typeof id !== 'string') continue;
       if (kind === 'approval.requested') asked.push(id);
-      if (kind === 'approval.resolved') ended.set(id, { status: String(data?.status), choice: text(data?.choice), grant: text(data?.grant_id), reason: text(data?.reason) });
+      if (kind === 'approval.resolved') ended.set(id, { status: String(data?.status), choice: text(data?.choice), grant: text(data?.grant_id), cause: text(data?.cause) });
     }
     if (ended.size > 0) this.settle(ended);
     const open = asked.filter((id) => !this.settled.has(id));

@@ -1,12 +1,11 @@
 // The cards of a page: all that waits, the oldest first, each in step with the
 // router wherever it is decided.
 
-import { alarm } from './alarm.js';
+import { alarmElement, alarmsOf } from './alarm.js';
 import { ask, Refused, routerNow } from './api.js';
 import { signInAgain } from './again.js';
 import { ApprovalCard } from './approval-card.js';
 import { element, part } from './dom.js';
-import { isAlarm } from './events.js';
 import { Guard } from './guard.js';
 import { CHOICE_TEXT, OutcomeLine } from './outcome-line.js';
 import { Presses } from './presses.js';
@@ -46,7 +45,7 @@ export class Decisions {
     this.title = part(root, '[data-decisions-title]');
     this.list = part(root, '[data-cards]');
     this.alarms = part(root, '[data-alarms]');
-    /** @type {Set<string>} ids of the alarms that were shown */
+    /** @type {Set<string>} the runs whose alarms were shown */
     this.alarmed = new Set();
     this.said = part(root, '[data-decided]');
     this.next = part(root, '[data-next]');
@@ -124,16 +123,21 @@ export class Decisions {
   }
 
   /**
-   * Shows the alarms among events. They stand below the cards, which so keep
-   * their places.
+   * Shows the alarms among events that have just come, or not long ago.
    *
-   * @param {HuxEvent[]} events  of a conversation
+   * @param {HuxEvent[]} events
    */
   warn(events) {
-    for (const event of events) {
-      if (!isAlarm(event) || this.alarmed.has(event.id) || routerNow() - Date.parse(event.created_at) > ALARMED_FOR) continue;
-      this.alarmed.add(event.id);
-      this.alarms.append(alarm(event, () => this.draw()));
+    this.alarm(alarmsOf(events).filter(({ at }) => routerNow() - Date.parse(at) < ALARMED_FOR));
+  }
+
+  /** @param {import('./api.js').Alarm[]} alarms  shown below the cards, which so keep their places */
+  alarm(alarms) {
+    for (const alarm of alarms) {
+      const key = `${alarm.conversation_id} ${alarm.run_id}`;
+      if (this.alarmed.has(key)) continue;
+      this.alarmed.add(key);
+      this.alarms.append(alarmElement(alarm, () => this.draw()));
       this.draw();
     }
   }

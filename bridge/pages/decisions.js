@@ -8,6 +8,7 @@ import { Approvals } from './approvals.js';
 import { Decisions } from './decisions-view.js';
 import { part } from './dom.js';
 import { Feed } from './feed.js';
+import { follow as followFacts } from './follow.js';
 import { joinBridge } from './theme.js';
 
 const RETRY = 10_000; // ms
@@ -15,6 +16,7 @@ const PRESENT_EVERY = 30_000; // ms
 
 const framed = window.parent !== window;
 const note = part(document, '[data-note]');
+const unasked = part(document, '[data-unasked]');
 /** @type {Map<string, string>} titles of conversations */
 const names = new Map();
 /** @type {Feed | null} */
@@ -76,6 +78,10 @@ async function enable() {
     conversation = CONVERSATION_ID.test(id) ? id : null;
     approvals.alone ||= conversation === null; // there is no log of all conversations
     if (!(await readNames())) return;
+    followFacts('/hux/api/me', (state, /** @type {import('./api.js').Me | undefined} */ me) => {
+      decisions.alarm((me?.alarms ?? []).filter(({ conversation_id: id }) => conversation === null || id === conversation));
+      unasked.hidden = !me?.unasked_since;
+    });
   }
   enabled = true;
   follow();

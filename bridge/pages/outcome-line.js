@@ -92,7 +92,7 @@ export class OutcomeLine {
  * @param {Outcome} outcome
  * @param {string} [chosen]  here
  */
-export function outcomeText({ request }, { status, choice, reason }, chosen) {
+export function outcomeText({ request }, { status, choice, cause }, chosen) {
   const tool = plain(request.tool);
   if (chosen !== undefined && choice === chosen) {
     if (chosen === 'deny') return `You denied this: ${tool}`;
@@ -102,7 +102,7 @@ export function outcomeText({ request }, { status, choice, reason }, chosen) {
     status === 'approved' ? `Allowed ${ALLOWED[choice ?? ''] ?? ''}`.trim()
     : status === 'denied' ? 'Denied'
     : status === 'expired' ? 'Expired: nobody decided in time'
-    : status === 'cancelled' ? `No longer asked: ${reason ? plain(reason) : 'the run was stopped or is over'}`
+    : status === 'cancelled' ? `No longer asked: ${cause === 'call_ended' ? 'the agent had ended the call' : 'the call or its run was stopped or is over'}`
     : 'Decided';
   if (chosen === undefined) return `${how}: ${tool}`;
   const nothing = status === 'approved' ? '' : ' and nothing was allowed';

@@ -16,11 +16,12 @@
  * @returns {Call[]}
  */
 export function callsOf(events) {
-  /** @type {Map<string, {agent: Map<string, HuxEvent[]>, page: Map<string, HuxEvent[]>}>} by tool, then by the id of the call */
+  /** @type {Map<string, {agent: Map<string, HuxEvent[]>, page: Map<string, HuxEvent[]>}>} by tool, then by the call’s id */
   const tools = new Map();
   for (const event of events) {
-    const { tool, tool_call_id: id } = event.data ?? {};
-    if (event.tombstone || (event.kind !== 'tool.started' && event.kind !== 'tool.finished') || typeof tool !== 'string' || typeof id !== 'string') continue;
+    if (event.tombstone || (event.kind !== 'tool.started' && event.kind !== 'tool.finished')) continue;
+    const tool = String(event.data?.tool);
+    const id = String(event.data?.tool_call_id ?? event.id); // without one it is a call of its own
     const told = tools.get(tool) ?? { agent: new Map(), page: new Map() };
     tools.set(tool, told);
     const by = event.reported_by === 'page' ? told.page : told.agent;

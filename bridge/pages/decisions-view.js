@@ -183,8 +183,9 @@ export class Decisions {
       if (item.querySelector('article')) break;
       const [id, line] = [...this.lines].find(([, { root }]) => item.contains(root)) ?? [];
       if (item instanceof HTMLElement) item.style.minHeight = '';
-      if (id === undefined || !line?.isOver) continue;
-      if (line.root.contains(document.activeElement)) this.title.focus();
+      const older = this.single && item !== this.list.lastElementChild; // there is room for one
+      if (id === undefined || !(line?.isOver || older)) continue;
+      if (item.contains(document.activeElement)) this.title.focus();
       this.lines.delete(id);
       item.remove();
     }

@@ -233,6 +233,7 @@ export class RunGroup {
       tools.get(line)?.cover(false, others);
       if (took !== undefined) tools.get(line)?.took(took);
       for (const other of others) tools.get(other)?.cover(true, []);
+      if (others.some((other) => tools.get(other)?.head === document.activeElement)) tools.get(line)?.head.focus({ preventScroll: true });
     }
   }
 

@@ -199,7 +199,11 @@ export function composerFrame(page) {
  */
 export async function armed(view, id) {
   await ('page' in view ? view.page() : view).bringToFront();
-  await view.waitForSelector(`[data-approval="${id}"][data-guard="armed"]`, { timeout: 15_000 });
+  const card = `[data-approval="${id}"]`;
+  await view.waitForSelector(`${card}[data-guard="armed"]`, { timeout: 30_000 }).catch(async (error) => {
+    const guard = await view.getAttribute(card, 'data-guard', { timeout: 1_000 }).catch(() => 'not shown');
+    throw new Error(`the card takes no decision: ${guard}`, { cause: error });
+  });
 }
 
 /**

@@ -222,10 +222,10 @@ test('choices keep their places while a card lives, and Deny is never above or b
   const other = await chat.context().newPage();
   await other.goto(`${hux.console}/hux/api/ui/decisions#${conversation}`);
   const { approval_id: first } = await agent.ask(conversation, run, call());
-  const { approval_id: second } = await agent.ask(conversation, run, call());
-  await page.waitForSelector(`[data-approval="${second}"][data-guard]`);
   const composer = await composerFrame(chat);
   await armed(composer, first);
+  const { approval_id: second } = await agent.ask(conversation, run, call());
+  await composer.waitForSelector('[data-decisions-title]:text("1 of 2")');
   await armed(page, second);
   const before = await places(page, second);
 

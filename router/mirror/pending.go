@@ -47,14 +47,18 @@ func (u *webUI) pending(ctx context.Context, session string) (p *pending, err er
 			if p, err = readPending(text); err == nil {
 				return nil
 			}
-			p = skim(bytes.NewReader(text))
+			if p, _ = skim(bytes.NewReader(text)); p.ID == "" && !json.Valid(text) {
+				return err // it is no answer
+			}
 			p.Unfit = "it can't be read"
 			if e := (*hux.Error)(nil); errors.As(err, &e) && e.Code == hux.TooLarge {
 				p.Unfit = tooLarge
 			}
 			return nil
 		}
-		p = skim(io.MultiReader(bytes.NewReader(text), io.LimitReader(in, maxSkimmed)))
+		if p, err = skim(io.MultiReader(bytes.NewReader(text), io.LimitReader(in, maxSkimmed))); err != nil {
+			return err // its id may be in what did not come
+		}
 		p.Unfit = tooLarge
 		return nil
 	})
@@ -101,16 +105,20 @@ func readPending(text []byte) (*pending, error) {
 const maxName = 1 << 10
 
 // skim finds in an answer of any size what an answer to it must name, and holds
-// no more of it than one name. What it finds is for a refusal alone.
-func skim(in io.Reader) *pending {
+// no more of it than one name. What it finds is for a refusal alone. The error is
+// the reader's, if that fails before its end.
+func skim(in io.Reader) (*pending, error) {
 	p := &pending{}
 	members := map[string]*string{"approval_id": &p.ID, "run_id": &p.RunID, "_gateway_mirror_token": &p.Token}
 	r := bufio.NewReader(in)
 	depth, name := 0, ""
 	for {
 		c, err := r.ReadByte()
+		if err == io.EOF {
+			return p, nil
+		}
 		if err != nil {
-			return p
+			return nil, err
 		}
 		switch c {
 		case '{', '[':

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // says is a WebUI that answers everything with one text.
@@ -60,7 +61,7 @@ func TestPendingIsReadStrictly(t *testing.T) {
 
 func TestSkimTakesAnyText(t *testing.T) {
 	for _, text := range []string{"", `"`, `"\`, `{"pending":{"approval_id":`, strings.Repeat("[", 1<<16), `{"pending":{"":"approval_id","x":"y"}}`, `{"pending":["approval_id","x"]}`} {
-		if p := skim(strings.NewReader(text)); *p != (pending{}) {
+		if p, err := skim(strings.NewReader(text)); err != nil || *p != (pending{}) {
 			t.Errorf("%.40q: %+v", text, p)
 		}
 	}
@@ -112,5 +113,13 @@ func TestListIsReadWithinBounds(t *testing.T) {
 	var answer any
 	if err := newWebUI(says(func() io.Reader { return &endless{} })).do(context.Background(), http.MethodGet, "/x", nil, nil, &answer); err == nil {
 		t.Error("an answer without an end is read")
+	}
+}
+
+// What was not read to its end has an id that nobody knows, and not none.
+func TestSkimOfACutAnswer(t *testing.T) {
+	cut := io.MultiReader(strings.NewReader(`{"pending":{"command":"x`), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if p, err := skim(cut); err == nil {
+		t.Errorf("it is read as %+v", p)
 	}
 }

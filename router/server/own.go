@@ -104,7 +104,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request, _ *identity.Iden
 		"pool":     map[string]int{"free": free, "total": total},
 		"features": s.features,
 		"findings": s.selfCheck.list(),
-		"warnings": slices.Concat(alarms, s.warnings, s.tenants.Warnings(), []string{}),
+		"warnings": append([]string{}, slices.Concat(alarms, s.warnings, s.tenants.Warnings())...),
 		"provider": map[string]bool{"ready": s.identity.Ready()},
 	})
 }

@@ -2,6 +2,7 @@ package blackbox_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,15 @@ func (c *caller) kinds(t *testing.T, conversation string) (kinds []string) {
 		kinds = append(kinds, fmt.Sprint(e["kind"], " ", e["status"]))
 	}
 	return kinds
+}
+
+// told is the list of a conversation's events without the alarms, which come
+// where a test has taken its time.
+func (c *caller) told(t testing.TB, path string) listed {
+	t.Helper()
+	l := c.list(t, path)
+	l.Items = slices.DeleteFunc(l.Items, func(e object) bool { return e["kind"] == "policy.bypassed" })
+	return l
 }
 
 func times(kinds []string, kind string) (n int) {

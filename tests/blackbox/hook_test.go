@@ -383,7 +383,7 @@ func TestHookEvent(t *testing.T) {
 			t.Errorf("%s %s", &p.out, &p.errors)
 		}
 	}
-	l := alice.list(t, "/conversations/"+alice.ofSession(t, "s.event")+"/events")
+	l := alice.told(t, "/conversations/"+alice.ofSession(t, "s.event")+"/events")
 	if len(l.Items) != 1 || l.Items[0]["kind"] != "tool.finished" || l.Items[0]["status"] != "failed" || l.Items[0]["run_id"] != "t.event" ||
 		fmt.Sprint(l.Items[0]["data"]) != "map[duration_ms:12 tool:terminal tool_call_id:t.event.c.event]" || strings.Contains(fmt.Sprint(l.Items), "sentinel") {
 		t.Errorf("%v", l.Items)

@@ -116,7 +116,7 @@ func TestWebhooks(t *testing.T) {
 		agent.deliver(t, webhook(with(map[string]any{"tool_name": nil, "tool_input": nil}), nil)).want(t, 204, "")
 
 		path := "/conversations/" + alice.ofSession(t, session) + "/events"
-		l := alice.list(t, path)
+		l := alice.told(t, path)
 		if len(l.Items) != 2 {
 			t.Fatalf("%d events, want 2: %v", len(l.Items), l.Items)
 		}
@@ -163,14 +163,14 @@ func TestWebhooks(t *testing.T) {
 		facts := map[string]any{"tool_call_id": "call_of_the_page_1", "turn_id": "turn-of-the-page"}
 		agent.deliver(t, webhook(map[string]any{"session_id": other, "hook_event_name": "pre_tool_call"}, facts)).want(t, 204, "")
 		agent.deliver(t, webhook(map[string]any{"session_id": other}, facts)).want(t, 204, "")
-		if l := alice.list(t, path); len(l.Items) != 3 || l.Items[2]["run_id"] != "stream-"+proto || l.Items[2]["kind"] != "tool.finished" {
+		if l := alice.told(t, path); len(l.Items) != 3 || l.Items[2]["run_id"] != "stream-"+proto || l.Items[2]["kind"] != "tool.finished" {
 			t.Errorf("with the page's reports: %v", l.Items)
 		}
 
 		for status, want := range map[string]string{"ok": "completed", "error": "failed", "interrupted": "cancelled", "whatever": "completed"} {
 			call := "call.that.ends." + status
 			agent.deliver(t, webhook(of, map[string]any{"status": status, "tool_call_id": call, "duration_ms": -1})).want(t, 204, "")
-			l := alice.list(t, "/conversations/"+alice.ofSession(t, session)+"/events?limit=200")
+			l := alice.told(t, "/conversations/"+alice.ofSession(t, session)+"/events?limit=200")
 			last := l.Items[len(l.Items)-1]
 			if last["status"] != want || fmt.Sprint(last["data"]) != fmt.Sprint(map[string]any{"tool": "terminal", "tool_call_id": call}) {
 				t.Errorf("%s: %v", status, last)
@@ -181,7 +181,7 @@ func TestWebhooks(t *testing.T) {
 		long := strings.Repeat("agent:main/", 30) + proto
 		sum := sha256.Sum256([]byte(long))
 		agent.deliver(t, webhook(map[string]any{"session_id": long}, map[string]any{"tool_call_id": "a b", "turn_id": "t t"})).want(t, 204, "")
-		if l := alice.list(t, "/conversations/"+alice.ofSession(t, "sha256:"+hex.EncodeToString(sum[:]))+"/events"); len(l.Items) != 1 {
+		if l := alice.told(t, "/conversations/"+alice.ofSession(t, "sha256:"+hex.EncodeToString(sum[:]))+"/events"); len(l.Items) != 1 {
 			t.Errorf("of a long session: %v", l.Items)
 		}
 	})
@@ -273,7 +273,7 @@ func TestWebhooksOfOthers(t *testing.T) {
 		}
 		wg.Wait()
 		alice := h.person(t, proto, "alice")
-		if l := alice.list(t, "/conversations/"+alice.ofSession(t, "burst."+proto)+"/events"); len(l.Items) != 1 {
+		if l := alice.told(t, "/conversations/"+alice.ofSession(t, "burst."+proto)+"/events"); len(l.Items) != 1 {
 			t.Errorf("one delivery is %d events", len(l.Items))
 		}
 
@@ -313,7 +313,7 @@ func TestWebhooksAreDeduplicatedForGood(t *testing.T) {
 	alice = h.person(t, "h1", "alice")
 	agent.b = h.browser(t, "h1")
 	agent.deliver(t, body).want(t, 204, "")
-	if l := alice.list(t, path+"/events"); len(l.Items) != 1 {
+	if l := alice.told(t, path+"/events"); len(l.Items) != 1 {
 		t.Errorf("after a restart: %d events", len(l.Items))
 	}
 	// A run that has its receipt takes nothing more, a webhook neither.
@@ -380,7 +380,7 @@ func TestWebhooksNeedTheirCard(t *testing.T) {
 	a := alice.call(t, "POST", "/conversations", `{"external_ref":{"system":"webui","id":"20260302_091455_a1b2c3"}}`)
 	a.want(t, 201, "")
 	of.deliver(t, webhook(nil, nil)).want(t, http.StatusNoContent, "")
-	if l := alice.list(t, "/conversations/"+a.object(t)["id"].(string)+"/events"); len(l.Items) != 1 {
+	if l := alice.told(t, "/conversations/"+a.object(t)["id"].(string)+"/events"); len(l.Items) != 1 {
 		t.Errorf("alice sees %v", l.Items)
 	}
 	words := strings.Fields(shared.command(t, "", "agents", "hook", "both"))

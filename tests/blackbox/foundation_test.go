@@ -323,9 +323,10 @@ func TestDamagedTenantIsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const meta = 16 << 10 // bytes: two pages
 	for name, damaged := range map[string][]byte{
-		"cut": content[:12<<10], "no database": []byte(strings.Repeat("not a database ", 1000)), "no metadata": append(make([]byte, 8192), content[8192:]...),
-		"pages of nothing": append(slices.Clone(content[:8192]), make([]byte, len(content)-8192)...),
+		"cut": content[:meta+4<<10], "no database": []byte(strings.Repeat("not a database ", 1000)), "no metadata": append(make([]byte, meta), content[meta:]...),
+		"pages of nothing": append(slices.Clone(content[:meta]), make([]byte, len(content)-meta)...),
 	} {
 		writeFile(t, file, string(damaged))
 		h.relaunch(t)

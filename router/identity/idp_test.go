@@ -51,6 +51,7 @@ type idp struct {
 	redeemed   int           // requests for tokens
 	hold       chan struct{} // while it is open, the token endpoint's answers are made and not sent
 	hosts      []string
+	hints      []string // of sign-outs
 }
 
 func newIDP(t testing.TB, now func() time.Time) *idp {
@@ -71,16 +72,20 @@ func newIDP(t testing.TB, now func() time.Time) *idp {
 	mux.HandleFunc("GET /userinfo", func(w http.ResponseWriter, _ *http.Request) {
 		p.writeJSON(w, 200, map[string]any{"sub": p.subject, "realm_access": map[string]any{"roles": p.roles}})
 	})
-	mux.HandleFunc("GET /logout", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, r.FormValue("post_logout_redirect_uri"), http.StatusFound)
+	mux.HandleFunc("/logout", func(w http.ResponseWriter, r *http.Request) {
+		p.hints = append(p.hints, r.FormValue("id_token_hint"))
+		http.Redirect(w, r, r.FormValue("post_logout_redirect_uri"), http.StatusSeeOther)
 	})
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		p.hosts = append(p.hosts, r.Host)
 		answer := httptest.NewRecorder()
-		if p.down {
+		switch {
+		case p.down:
 			http.Error(answer, "down", http.StatusServiceUnavailable)
-		} else {
+		case len(r.RequestURI) > 8<<10: // as a proxy in front has it
+			http.Error(answer, "long", http.StatusRequestURITooLong)
+		default:
 			mux.ServeHTTP(answer, r)
 		}
 		hold := p.hold

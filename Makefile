@@ -59,7 +59,7 @@ test-browser: build tests/node_modules ## the demo in Chromium
 	cd tests && node --test --test-concurrency=1 --test-timeout=240000 browser/*.test.mjs
 
 test-keycloak: build tests/node_modules ## hux with a real Keycloak
-	cd tests && node --test --test-concurrency=1 --test-timeout=420000 keycloak/*.test.mjs
+	cd tests && node --test --test-concurrency=1 --test-timeout=240000 keycloak/*.test.mjs
 
 # Needs a checkout of the real WebUI; without one there is nothing to run.
 test-webui: build tests/node_modules ## hux with the real WebUI in HUX_WEBUI_DIR

@@ -33,16 +33,25 @@ import (
 
 // problem is hux.error.v1; the router makes it member by member.
 type problem struct {
-	Schema       string         `json:"schema"`
-	Type         string         `json:"type"`
-	Title        string         `json:"title"`
-	Status       int            `json:"status"`
-	Code         hux.Code       `json:"code"`
-	Detail       string         `json:"detail,omitempty"`
-	RequestID    string         `json:"request_id"`
-	Retryable    bool           `json:"retryable"`
-	RetryAfterMS *int64         `json:"retry_after_ms,omitempty"`
-	Errors       []schema.Fault `json:"errors,omitempty"`
+	Schema          string           `json:"schema"`
+	Type            string           `json:"type"`
+	Title           string           `json:"title"`
+	Status          int              `json:"status"`
+	Code            hux.Code         `json:"code"`
+	Detail          string           `json:"detail,omitempty"`
+	RequestID       string           `json:"request_id"`
+	Retryable       bool             `json:"retryable"`
+	RetryAfterMS    *int64           `json:"retry_after_ms,omitempty"`
+	Errors          []schema.Fault   `json:"errors,omitempty"`
+	CurrentRevision int              `json:"current_revision,omitempty"`
+	From            string           `json:"from,omitempty"`
+	To              string           `json:"to,omitempty"`
+	Allowed         []string         `json:"allowed,omitempty"`
+	Decision        *autonomy.Answer `json:"decision,omitempty"`
+	Head            int              `json:"head,omitempty"`
+	Problems        []schema.Fault   `json:"problems,omitempty"`
+	User            hux.User         `json:"user,omitempty"`
+	Error           string           `json:"error,omitempty"`
 }
 
 // types are the Go types of the contract's schemas.
@@ -57,6 +66,7 @@ var types = map[string]any{
 	"hux.artifact.create.v1":          artifacts.Create{},
 	"hux.artifact.patch.v1":           artifacts.Patch{},
 	"hux.artifact.promote.v1":         artifacts.Promote{},
+	"hux.artifact.transcribe.v1":      artifacts.Transcribe{},
 	"hux.artifact.v1":                 artifacts.Artifact{},
 	"hux.artifact_diff.v1":            artifacts.Diff{},
 	"hux.artifact_version.create.v1":  artifacts.VersionCreate{},
@@ -84,6 +94,7 @@ var types = map[string]any{
 	"hux.memory.create.v1":            memory.Create{},
 	"hux.memory.edit.v1":              memory.Edit{},
 	"hux.memory.import.v1":            memory.Import{},
+	"hux.memory.prompt.v1":            memory.Prompt{},
 	"hux.memory.v1":                   memory.Memory{},
 	"hux.memory_export.v1":            memory.Export{},
 	"hux.mode.put.v1":                 modes.Put{},
@@ -106,6 +117,7 @@ var types = map[string]any{
 	"hux.retention_audit.v1":          privacy.Audit{},
 	"hux.search.v1":                   projects.Search{},
 	"hux.source.create.v1":            research.SourceCreate{},
+	"hux.source.snapshot.v1":          research.SourceSnapshot{},
 	"hux.source.v1":                   research.Source{},
 	"hux.suggestion.v1":               onboarding.Suggestion{},
 	"hux.suggestion_state.v1":         onboarding.State{},
@@ -113,7 +125,7 @@ var types = map[string]any{
 
 func schemas(t *testing.T) *schema.Set {
 	t.Helper()
-	set, err := schema.Load(contract.Schemas)
+	set, err := schema.Load(contract.Schemas, cards.Rules())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +236,7 @@ func TestEventKindsAgreeWithSchemas(t *testing.T) {
 func TestTypesHaveTheMembersOfTheirSchemas(t *testing.T) {
 	unwritten := map[string][]string{
 		"hux.event.v1": {"updated_at"},
-		"hux.error.v1": {"instance", "current_revision", "allowed"},
+		"hux.error.v1": {"instance"},
 	}
 	tenants := []string{"hux.release.v1", "hux.project.v1"}
 	set := schemas(t)

@@ -28,6 +28,7 @@ var contractRoutes = map[string]string{
 		POST /memory
 		POST /memory/import
 		GET /memory/export
+		POST /memory/prompt
 		GET /memory/{id}
 		POST /memory/{id}/approve
 		POST /memory/{id}/reject
@@ -40,6 +41,7 @@ var contractRoutes = map[string]string{
 		POST /projects
 		GET /projects/{id}
 		PATCH /projects/{id}
+		POST /projects/{id}/forget
 		POST /conversations/{id}/branch
 		GET /conversations/{id}/lineage
 		GET /search`,
@@ -48,6 +50,9 @@ var contractRoutes = map[string]string{
 		POST /artifacts
 		GET /artifacts/{id}
 		PATCH /artifacts/{id}
+		POST /artifacts/{id}/forget
+		GET /artifacts/{id}/export
+		GET /projects/{id}/export
 		GET /artifacts/{id}/versions
 		POST /artifacts/{id}/versions
 		GET /artifacts/{id}/versions/{n}
@@ -55,7 +60,8 @@ var contractRoutes = map[string]string{
 		GET /artifacts/{id}/versions/{n}/diff
 		POST /artifacts/{id}/promote`,
 	"hux.multimodal": `
-		POST /artifacts/blobs`,
+		POST /artifacts/blobs
+		POST /artifacts/{id}/transcribe`,
 	"hux.autonomy": `
 		GET /policy
 		PUT /policy
@@ -80,6 +86,9 @@ var contractRoutes = map[string]string{
 		GET /sources
 		POST /sources
 		GET /sources/{id}
+		POST /sources/{id}/snapshot
+		POST /sources/{id}/refresh
+		POST /sources/{id}/forget
 		GET /passages
 		POST /passages
 		GET /messages/{id}/citations
@@ -87,7 +96,8 @@ var contractRoutes = map[string]string{
 		GET /notebooks
 		POST /notebooks
 		GET /notebooks/{id}
-		PATCH /notebooks/{id}`,
+		PATCH /notebooks/{id}
+		POST /notebooks/{id}/forget`,
 	"hux.onboarding": `
 		GET /suggestions
 		POST /suggestions/{id}/shown

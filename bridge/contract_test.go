@@ -18,7 +18,7 @@ import (
 // whole is the contract of this build with all flags.
 func whole(t *testing.T) *reference.Contract {
 	t.Helper()
-	set, err := schema.Load(contract.Schemas)
+	set, err := schema.Load(contract.Schemas, cards.Rules())
 	if err != nil {
 		t.Fatal(err)
 	}

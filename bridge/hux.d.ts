@@ -46,13 +46,13 @@ export namespace defs {
 
   export type AgentId = string;
 
-  /** An id of the gateway: a message, run, session or tool call. Never parsed. */
+  /** An id of the gateway: a message, run, session or tool call. Never parsed. Dots alone are none, since no path can name them. */
   export type ForeignId = string;
 
   /** 1 of a record that is new, and one more with each change. */
   export type Revision = number;
 
-  /** RFC 3339 in UTC with milliseconds. Never used for ordering. */
+  /** RFC 3339 in UTC with milliseconds, without leap seconds. Never used for ordering. */
   export type Timestamp = string;
 
   export type Digest = string;
@@ -61,10 +61,10 @@ export namespace defs {
 
   export type Sha256 = string;
 
-  /** The format hux-name: 1 to 200 characters after NFC, without control characters and bidirectional overrides. */
+  /** 1 to 200 characters. The format hux-name: no control characters, line separators and bidirectional overrides, and no more than 200 after NFC either. */
   export type Name = string;
 
-  export type Tags = string[];
+  export type Tags = defs.Name[];
 
   export type Surface = 'chat' | 'worker' | 'telegram' | 'voice';
 
@@ -81,7 +81,7 @@ export namespace defs {
     image_digest: defs.Digest | null;
   }
 
-  /** A friendly mode or a pinned route; no vendor's word. */
+  /** A friendly mode or a pinned route. The format hux-route: no vendor's or model's name is in it. */
   export type RequestedRoute = string;
 
   /** What was asked for, and where it ran. */
@@ -104,6 +104,7 @@ export namespace defs {
   /** Evidence by reference, never its content. */
   export interface EvidenceRef {
     kind: 'tool_call' | 'message' | 'event' | 'memory' | 'artifact_version' | 'source' | 'passage' | 'approval' | 'receipt' | 'ci_build' | 'commit' | 'image_digest' | 'registry_manifest' | 'flux_revision' | 'pod' | 'probe' | 'attestation' | 'attachment' | 'conversation' | 'project' | 'grant' | 'policy' | 'release';
+    /** One token: an id, a digest, or a URL without a name or password. */
     id: string;
     hash?: defs.Digest;
     owner: 'hux' | 'gateway' | 'ci' | 'registry' | 'flux' | 'cluster';
@@ -159,7 +160,7 @@ export namespace defs {
   export type ToolArgs = Record<string, unknown>;
 
   /** What the call is aimed at: a host, a path or a recipient. */
-  export type ToolTarget = string;
+  export type ToolTarget = defs.Name;
 
   /** Which calls of a tool a grant is for. One that allows names either args_hash or target: the calls with just these arguments, or those with this target. One that denies may name neither, and is for all of them then. */
   export interface GrantMatch {
@@ -178,9 +179,12 @@ export namespace defs {
     session_id?: defs.ForeignId;
   }
 
+  /** A system outside of hux that runs or shows conversations. */
+  export type SystemName = string;
+
   /** A session of the gateway, which the router knows the conversation of. */
   export interface SessionRef {
-    system: 'hermes_session' | 'webui' | 'telegram';
+    system: defs.SystemName;
     id: defs.ForeignId;
   }
 
@@ -203,10 +207,10 @@ export namespace defs {
 
   export type Mode = 'fast' | 'thoughtful' | 'research' | 'create' | 'private';
 
-  /** What an entry of memory is about. The first four are never written. */
+  /** What an entry of memory is about. The first four are never written; with one of the next seven an entry is sensitive. */
   export type Topic = 'credentials' | 'minors' | 'location' | 'biometric' | 'health' | 'finance' | 'legal' | 'religion' | 'politics' | 'sexuality' | 'ethnicity' | 'identity' | 'preferences' | 'people' | 'work' | 'schedule' | 'interests' | 'tools' | 'other';
 
-  /** One fact in plain text. */
+  /** One fact in plain text. What states a password, a place by its coordinates, or the number of a card, an account or a person is refused, whatever its topics say. */
   export type MemoryContent = string;
 
   export type MemoryTopics = defs.Topic[];
@@ -252,7 +256,7 @@ export namespace defs {
     state: 'active' | 'archived' | 'forgotten';
   }
 
-  export type SearchField = 'project.title' | 'project.description' | 'conversation.title' | 'artifact.title' | 'artifact.text' | 'tags';
+  export type SearchField = 'project.title' | 'project.description' | 'conversation.title' | 'artifact.title' | 'artifact.text' | 'tags' | 'message.text';
 
   export type ArtifactType = 'document' | 'code' | 'data' | 'image' | 'audio' | 'transcript';
 
@@ -287,6 +291,34 @@ export namespace defs {
     /** Each begins with what became of it: + added, - removed, a space for kept. */
     lines: string[];
   }[];
+
+  /** What a person has agreed to be done with it, and where that may run. */
+  export interface Consent {
+    /** What for, such as transcribe. */
+    use: string;
+    locality: 'local' | 'hosted';
+    at: defs.Timestamp;
+    actor: defs.Actor;
+  }
+
+  /** What a person decided about an approval. */
+  export interface ApprovalDecision {
+    choice: defs.Choice;
+    reason?: string;
+    actor: defs.Actor;
+    at: defs.Timestamp;
+    surface: defs.Surface;
+    grant_id: defs.GrantId | null;
+  }
+
+  /** What is wrong, and where. No value is in it. */
+  export interface Fault {
+    /** RFC 6901: where in the request body. */
+    pointer: string;
+    /** The keyword of JSON Schema that the value breaks, or a rule's name or error code. */
+    code: string;
+    message: string;
+  }
 
   /** Bytes that were uploaded before. To know a digest gives no access. */
   export interface BlobRef {
@@ -399,7 +431,7 @@ export namespace defs {
   export type NoticeTextId = string;
 
   /** What a tenant's records are kept in, as forgetting and the audit count them. */
-  export type StoreName = 'events' | 'memory' | 'artifacts' | 'versions' | 'blobs' | 'citations' | 'notices' | 'search_entries' | 'idempotency_rows';
+  export type StoreName = 'events' | 'messages' | 'runs' | 'policies' | 'memory' | 'artifacts' | 'versions' | 'blobs' | 'approvals' | 'grants' | 'receipts' | 'sources' | 'passages' | 'citations' | 'notebooks' | 'notices' | 'attachments' | 'search_entries' | 'idempotency_rows';
 
   /** A rule of retention, such as sensitive_topics. */
   export type RetentionRule = string;
@@ -515,14 +547,7 @@ export interface Approval {
   };
   expires_at: defs.Timestamp;
   status: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
-  decision: {
-    choice: defs.Choice;
-    reason?: string;
-    actor: defs.Actor;
-    at: defs.Timestamp;
-    surface: defs.Surface;
-    grant_id: defs.GrantId | null;
-  } | null;
+  decision: defs.ApprovalDecision | null;
   created_at: defs.Timestamp;
   updated_at: defs.Timestamp;
   provenance: defs.Provenance;
@@ -552,6 +577,13 @@ export interface ArtifactPatch {
 export interface ArtifactPromote {
   target: defs.ArtifactTarget;
   version: defs.ArtifactN;
+}
+
+/** hux.artifact.transcribe.v1. Makes a transcript of a version of a recording, as an artifact of its own. Whoever asks agrees to where it runs, and the version keeps that among its consents. */
+export interface ArtifactTranscribe {
+  version: defs.ArtifactN;
+  /** Where it may run. */
+  locality: 'local' | 'hosted';
 }
 
 /** hux.artifact.v1. Something that was made. Its content is in its versions, which are numbered from 1 without a gap and never change. In a project it is the tenant's, else its owner's. */
@@ -601,6 +633,7 @@ export interface ArtifactDiff {
     removed: defs.Count;
   };
   hunks: defs.ArtifactHunks;
+  provenance: defs.Provenance;
 }
 
 /** hux.artifact_version.create.v1. One of the three: its content as text, the bytes of a blob, or a patch of the base's text. Where base_version is not the head, another version came between. */
@@ -628,6 +661,7 @@ export interface ArtifactVersion {
   base_version: defs.ArtifactBase;
   origin: defs.ArtifactOrigin;
   change_summary?: defs.Summary;
+  consents?: defs.Consent[];
   /** What was masked in the summary. */
   redaction?: defs.Redaction;
   created_at: defs.Timestamp;
@@ -640,6 +674,7 @@ export interface Blob {
   digest: defs.Digest;
   size: number;
   media_type: defs.MediaType;
+  provenance: defs.Provenance;
 }
 
 /** hux.cancel.v1. How far the stop of a run is: stopping until there is a receipt, then the receipt's outcome. */
@@ -649,6 +684,7 @@ export interface Cancel {
   receipt_id: defs.ReceiptId | null;
   /** When the receipt is written at the latest. */
   deadline_at: defs.Timestamp;
+  provenance: defs.Provenance;
 }
 
 /** hux.capabilities.v1. What this router can do, for the one who asks. */
@@ -668,6 +704,7 @@ export interface Capabilities {
   limits: Record<string, defs.Count>;
   features: Record<string, boolean>;
   build: defs.Build;
+  provenance: defs.Provenance;
 }
 
 /** hux.citation.create.v1. All in one commit. Later ones go on with the next ordinal and replace nothing. */
@@ -716,7 +753,7 @@ export interface ConversationCreate {
   tags?: defs.Tags;
   pinned?: boolean;
   external_ref?: {
-    system: 'hermes_session' | 'webui' | 'telegram';
+    system: defs.SystemName;
     id: defs.ForeignId;
   };
 }
@@ -765,7 +802,7 @@ export interface Conversation {
   head_seq: defs.Count;
   last_activity_at: defs.Timestamp | null;
   external_refs: {
-    system: 'hermes_session' | 'webui' | 'telegram';
+    system: defs.SystemName;
     /** A keyed hash; the id itself is not kept. */
     id_hash: string;
   }[];
@@ -806,9 +843,10 @@ export interface Decision {
   grant_id: defs.GrantId | null;
   /** The approval to wait on, if effect is ask. */
   approval_id: defs.ApprovalId | null;
+  provenance: defs.Provenance;
 }
 
-/** hux.error.v1. A problem document (RFC 9457). Some codes carry members of their own besides. */
+/** hux.error.v1. A problem document (RFC 9457). Some codes carry members of their own besides. It is no record and has no provenance: it may be about a request of nobody. */
 export interface Problem {
   schema: 'hux.error.v1';
   type: string;
@@ -820,15 +858,25 @@ export interface Problem {
   request_id: string;
   retryable: boolean;
   retry_after_ms?: defs.Count;
-  errors?: {
-    /** RFC 6901: where in the request body. */
-    pointer: string;
-    /** The keyword of JSON Schema that the value breaks, or an error code. */
-    code: string;
-    message: string;
-  }[];
+  errors?: defs.Fault[];
+  /** Of precondition_failed: the revision that the record has. */
   current_revision?: defs.Count;
+  /** Of invalid_transition: the state that the record is in. */
+  from?: string;
+  /** Of invalid_transition: the state that it can't go to. */
+  to?: string;
+  /** Of invalid_transition: the states that it can go to. */
   allowed?: string[];
+  /** Of approval_already_decided: what was decided. */
+  decision?: defs.ApprovalDecision;
+  /** Of version_conflict: the artifact's last version. */
+  head?: number;
+  /** Of release_problems. */
+  problems?: defs.Fault[];
+  /** Of no_slot: the id that the operator needs. */
+  user?: defs.UserId;
+  /** The same as detail, where the answer stands in for one of the WebUI. */
+  error?: string;
 }
 
 /** hux.event.create.v1. What an agent, or the page of a person, says has happened. Every other kind of event is the router's own. */
@@ -884,18 +932,28 @@ export interface Forget {
   /** How many were removed of each. */
   counts: {
     events: defs.Count;
+    messages: defs.Count;
+    runs: defs.Count;
+    policies: defs.Count;
     memory: defs.Count;
     artifacts: defs.Count;
     versions: defs.Count;
     blobs: defs.Count;
+    approvals: defs.Count;
+    grants: defs.Count;
+    receipts: defs.Count;
+    sources: defs.Count;
+    passages: defs.Count;
     citations: defs.Count;
+    notebooks: defs.Count;
     notices: defs.Count;
+    attachments: defs.Count;
     search_entries: defs.Count;
     idempotency_rows: defs.Count;
   };
   kept: {
     ref: defs.Id;
-    reason: 'shared_artifact' | 'promoted' | 'audit';
+    reason: 'shared_artifact' | 'shared_source' | 'shared_notebook' | 'promoted' | 'audit';
   }[];
   /** Conversations that began as this one, and have lost what they had from it. */
   branches: {
@@ -904,7 +962,7 @@ export interface Forget {
   }[];
   /** What systems outside of hux say of their copies. */
   external: {
-    system: string;
+    system: defs.SystemName;
     status: 'confirmed' | 'pending' | 'unsupported';
   }[];
   completed_at: defs.Timestamp | null;
@@ -980,6 +1038,7 @@ export interface Lineage {
   ancestors: defs.LineageNode[];
   self: defs.LineageNode;
   children: defs.LineageNode[];
+  provenance: defs.Provenance;
 }
 
 /** hux.manifest.v1. What the contract consists of, so that a consumer can tell whether its copy is the same. */
@@ -1007,6 +1066,7 @@ export interface Manifest {
     in_switchyard: boolean;
   }[];
   generated_at: defs.Timestamp;
+  provenance: defs.Provenance;
 }
 
 /** hux.memory.create.v1. An agent's proposal waits for a person wherever approval_mode must be ask, whatever it says. corrects names the entry that a correction is to replace. */
@@ -1043,6 +1103,14 @@ export interface MemoryImport {
     redaction?: defs.RedactionRequest;
     retention: defs.MemoryRetention;
   }[];
+}
+
+/** hux.memory.prompt.v1. What of the memory may stand before the assistant in a conversation. That it was asked for is told in the conversation's log, by ids alone. */
+export interface MemoryPrompt {
+  conversation_id: defs.ConversationId;
+  run_id?: defs.ForeignId;
+  /** How long the contents may be together; 4000 unless it is said. */
+  max_chars?: number;
 }
 
 /** hux.memory.v1. One entry of the ledger of what the assistant remembers. What it says is never changed; a correction is another entry that takes its place. */
@@ -1093,6 +1161,7 @@ export interface MemoryExport {
     redaction: defs.Redaction;
     created_at: defs.Timestamp;
   }[];
+  provenance: defs.Provenance;
 }
 
 /** hux.mode.put.v1. Puts a conversation into a mode, with the mode's own route or a pinned one. */
@@ -1120,6 +1189,7 @@ export interface Mode {
   default_route: defs.RequestedRoute;
   /** What a route that may be pinned looks like, as a regular expression. */
   pin_pattern: string;
+  provenance: defs.Provenance;
 }
 
 /** hux.passage.create.v1. The words are looked for in the source; what is not there is refused. A position chooses the place nearest to it. */
@@ -1154,8 +1224,10 @@ export interface Passage {
 /** hux.policy.put.v1. Replaces the policy of the scope that the query names. Budgets that go on keep what is spent of them. */
 export interface PolicyPut {
   level: defs.AutonomyLevel;
-  /** When autonomous falls back to ask_first; null for never. */
+  /** When autonomous falls back to ask_first, by the router's clock; null for never. A time that is over is refused. */
   level_expires_at?: defs.Timestamp | null;
+  /** The same as a length of time from now on, for those whose clock may be wrong; 365 days at most. One of the two alone. */
+  level_expires_in_ms?: number;
   budgets?: {
     kind: defs.BudgetKind;
     limit: defs.Count;
@@ -1255,6 +1327,7 @@ export interface PrivacyPolicy {
     title: defs.Name;
     body: string;
   }[];
+  provenance: defs.Provenance;
 }
 
 /** hux.project.create.v1. instructions_ref names an artifact whose promoted version says how the assistant is to work in the project. */
@@ -1285,9 +1358,10 @@ export interface Project {
   schema: 'hux.project.v1';
   id: defs.ProjectId;
   revision: defs.Revision;
-  title: defs.Name;
+  /** Empty once the project is forgotten. */
+  title: string;
   description?: defs.Description;
-  state: 'active' | 'archived';
+  state: 'active' | 'archived' | 'forgotten';
   tags?: defs.Tags;
   pinned?: boolean;
   memory_scope?: defs.ProjectMemory;
@@ -1442,13 +1516,14 @@ export interface ResearchNotebook {
   id: defs.NotebookId;
   owner: defs.UserId;
   revision: defs.Revision;
-  title: defs.Name;
+  /** Empty once the notebook is forgotten. */
+  title: string;
   project_id?: defs.ProjectId | null;
   question?: defs.ResearchQuestion | null;
   source_ids: defs.SourceIds;
   passage_ids: defs.PassageIds;
   notes: defs.ResearchNotes;
-  state: 'active' | 'archived';
+  state: 'active' | 'archived' | 'forgotten';
   created_at: defs.Timestamp;
   updated_at: defs.Timestamp;
   provenance: defs.Provenance;
@@ -1490,8 +1565,9 @@ export interface RetentionAudit {
 export interface Search {
   schema: 'hux.search.v1';
   items: {
-    type: 'project' | 'conversation' | 'artifact';
-    id: defs.Id;
+    type: 'project' | 'conversation' | 'artifact' | 'message';
+    /** A record's own, or a message's. */
+    id: defs.ForeignId;
     title: defs.Name;
     field: defs.SearchField;
     /** Plain text around what was found. */
@@ -1503,6 +1579,7 @@ export interface Search {
   indexed: defs.SearchField[];
   /** What somebody may look for here in vain. */
   not_indexed: string[];
+  provenance: defs.Provenance;
 }
 
 /** hux.source.create.v1. With a snapshot, whose content is hashed and searched for passages, it is ready at once; else it is pending until it has been read. */
@@ -1517,6 +1594,14 @@ export interface SourceCreate {
   author?: defs.Name | null;
   sensitivity?: defs.Sensitivity;
   redaction?: defs.RedactionRequest;
+}
+
+/** hux.source.snapshot.v1. What an agent has read of a pending source, kept as a version of an artifact. The source is ready then. */
+export interface SourceSnapshot {
+  snapshot: defs.ArtifactVersionRef;
+  media_type: defs.MediaType;
+  published_at?: defs.Timestamp | null;
+  author?: defs.Name | null;
 }
 
 /** hux.source.v1. Something that an answer may cite, as it was when it was last read. Reading it again gives it the next version. */
@@ -1566,6 +1651,7 @@ export interface Suggestion {
   cooldown_seconds: number;
   dismissable: boolean;
   requires_flags?: defs.FlagName[];
+  provenance: defs.Provenance;
 }
 
 /** hux.suggestion_state.v1. What became of a suggestion for one person, on all surfaces. Known by owner and suggestion_id. */

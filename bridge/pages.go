@@ -41,17 +41,16 @@ const (
 // Facts is what a page is told by the server; each shows what it has a place
 // for. Everything is shown as text.
 type Facts struct {
-	Detail    string     // SignedOut, NoSlot, SlotDown, Failure: a sentence or two for the user
-	Code      hux.Code   // Failure: what went wrong
-	RequestID string     // Failure: names the request in the log
-	Again     string     // Failure: the URL to begin again at; "" for one that is no use to begin again
-	Retry     bool       // Failure: the page tries again by itself, at Again or where it is
-	Unsure    bool       // SignedOut: the chat may still be signed in
-	Ending    bool       // Clear: at a sign-out; else at a sign-in
-	Ticket    string     // Clear: for the request that clears
-	Onward    string     // Clear: the URL to go on at after it
-	Form      url.Values // Clear: what to POST there; nil to go there
-	Otherwise string     // Clear: the URL to offer if it fails; "" for none
+	Detail    string   // SignedOut, NoSlot, SlotDown, Failure: a sentence or two for the user
+	Code      hux.Code // Failure: what went wrong
+	RequestID string   // Failure: names the request in the log
+	Again     string   // Failure: the URL to begin again at; "" for one that is no use to begin again
+	Retry     bool     // Failure: the page tries again by itself, at Again or where it is
+	Unsure    bool     // SignedOut: the chat may still be signed in
+	Ending    bool     // Clear: at a sign-out; else at a sign-in
+	Ticket    string   // Clear: for the request that clears
+	Onward    string   // Clear: the URL to go on at after it
+	Otherwise string   // Clear: the URL to offer if it fails; "" for none
 
 	Contract *reference.Page // Contract: where it is opened
 }
@@ -113,15 +112,6 @@ func NewPages(o PagesOptions) (*Pages, error) {
 	return p, nil
 }
 
-// originOf is the origin of a URL of ours or the provider's.
-func originOf(link string) string {
-	u, err := url.Parse(link)
-	if err != nil {
-		return ""
-	}
-	return api.Origin(u)
-}
-
 // Write answers r with a page. What follows from the status besides the body,
 // such as Retry-After, is the caller's to set before.
 func (p *Pages) Write(w http.ResponseWriter, r *http.Request, status int, page Page, facts Facts) {
@@ -152,16 +142,11 @@ func (p *Pages) Write(w http.ResponseWriter, r *http.Request, status int, page P
 	if page == Failure {
 		h.Set("Referrer-Policy", "no-referrer")
 	}
-	policy := p.page
-	if facts.Form != nil { // to the provider, which may lead on to others; it may look for our origin
-		h.Set("Referrer-Policy", "strict-origin")
-		policy = strings.Replace(policy, "form-action ", "form-action https: "+originOf(facts.Onward)+" ", 1)
-	}
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if page == Panel || page == Decisions {
 		h.Set("Content-Security-Policy", p.panel)
 	} else {
-		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Security-Policy", p.page)
 		h.Set("X-Frame-Options", "DENY")
 	}
 	// A window opened by the WebUI's page keeps no handle on one of ours.

@@ -137,26 +137,6 @@ func TestPagesEscape(t *testing.T) {
 	}
 }
 
-// What is too long for a URL is POSTed to the provider, and the page's policy
-// lets it: where that leads on to is the provider's to say.
-func TestClearPagePosts(t *testing.T) {
-	facts := bridge.Facts{Ending: true, Onward: "http://sso.example.org:8080/logout?a=1", Form: url.Values{"id_token_hint": {`e"y<`}, "client_id": {"hux"}}}
-	answer := write(t, "https://hux.example.org", 200, bridge.Clear, facts)
-	if policy := answer.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action https: http://sso.example.org:8080 'self'; ") {
-		t.Errorf("the policy is %s", policy)
-	}
-	html := text(t, answer)
-	for _, want := range []string{`method="post" action="http://sso.example.org:8080/logout?a=1"`, `name="client_id" value="hux"`, `name="id_token_hint" value="e&#34;y&lt;"`, `<noscript>`, `form="onward"`} {
-		if !strings.Contains(html, want) {
-			t.Errorf("no %s in\n%s", want, html)
-		}
-	}
-	facts.Form = nil
-	if policy := write(t, "https://hux.example.org", 200, bridge.Clear, facts).Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self'; ") {
-		t.Errorf("the policy of a page without such a form is %s", policy)
-	}
-}
-
 func TestFailurePage(t *testing.T) {
 	const again = "https://chat.example.org/session/x?a=1&b=2"
 	const retries, reloads = `http-equiv="refresh" content="15; url=https://chat.example.org/session/x?a=1&amp;b=2"`, `http-equiv="refresh" content="15">`

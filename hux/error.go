@@ -55,6 +55,7 @@ const (
 	SourceNotReady         Code = "source_not_ready"
 	NoticeAlreadyResolved  Code = "notice_already_resolved"
 	IdempotencyInProgress  Code = "idempotency_in_progress"
+	ModeUnenforceable      Code = "mode_unenforceable"
 	RunActive              Code = "run_active"
 	RunEnded               Code = "run_ended"
 	Gone                   Code = "gone"
@@ -68,6 +69,7 @@ const (
 	UnknownRoute           Code = "unknown_route"
 	VendorName             Code = "vendor_name"
 	PassageNotInSource     Code = "passage_not_in_source"
+	MetadataKept           Code = "metadata_kept"
 	OrdinalsNotContiguous  Code = "ordinals_not_contiguous"
 	NoChange               Code = "no_change"
 	PatchDoesNotApply      Code = "patch_does_not_apply"
@@ -132,6 +134,7 @@ var codeStatus = map[Code]int{
 	SourceNotReady:         http.StatusConflict,
 	NoticeAlreadyResolved:  http.StatusConflict,
 	IdempotencyInProgress:  http.StatusConflict,
+	ModeUnenforceable:      http.StatusConflict,
 	RunActive:              http.StatusConflict,
 	RunEnded:               http.StatusConflict,
 	Gone:                   http.StatusGone,
@@ -145,6 +148,7 @@ var codeStatus = map[Code]int{
 	UnknownRoute:           http.StatusUnprocessableEntity,
 	VendorName:             http.StatusUnprocessableEntity,
 	PassageNotInSource:     http.StatusUnprocessableEntity,
+	MetadataKept:           http.StatusUnprocessableEntity,
 	OrdinalsNotContiguous:  http.StatusUnprocessableEntity,
 	NoChange:               http.StatusUnprocessableEntity,
 	PatchDoesNotApply:      http.StatusUnprocessableEntity,

@@ -112,9 +112,9 @@ func ForeignID(id string) string {
 }
 
 // ValidForeignID reports whether id has that form: 1 to 128 letters and digits
-// of ASCII and the marks _ . : and -.
+// of ASCII and the marks _ . : and -, but not dots alone, which no path can name.
 func ValidForeignID(id string) bool {
-	return id != "" && len(id) <= 128 && !strings.ContainsFunc(id, notForeign)
+	return strings.Trim(id, ".") != "" && len(id) <= 128 && !strings.ContainsFunc(id, notForeign)
 }
 
 func notForeign(r rune) bool {

@@ -229,11 +229,11 @@ func readRecord(file, name string, into any) error {
 	if err != nil {
 		return err
 	}
-	schemas, err := schema.Load(contract.Schemas)
+	schemas, err := schema.Load(contract.Schemas, cards.Rules())
 	if err != nil {
 		return err
 	}
-	found, _, err := schemas.Inspect(name, text, cards.Rules())
+	found, _, err := schemas.Inspect(name, text)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func validate(_ context.Context, args []string, stdout, stderr io.Writer) error 
 	if err != nil {
 		return misread("hux validate", err)
 	}
-	schemas, err := schema.Load(contract.Schemas)
+	schemas, err := schema.Load(contract.Schemas, cards.Rules())
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func validate(_ context.Context, args []string, stdout, stderr io.Writer) error 
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
-	v := validation{schemas: schemas, rules: cards.Rules(), as: *as, Faults: []located{}, Ignored: []ignoredMembers{}}
+	v := validation{schemas: schemas, as: *as, Faults: []located{}, Ignored: []ignoredMembers{}}
 	if !*asJSON {
 		v.stdout = stdout
 	}
@@ -94,7 +94,6 @@ const maxShown = 1000
 // validation is what came of the files so far.
 type validation struct {
 	schemas *schema.Set
-	rules   map[string]schema.Rule
 	as      string    // the schema of all records, or ""
 	stdout  io.Writer // where each fault is printed when it is found; nil to keep them
 	shown   int
@@ -148,7 +147,7 @@ func (v *validation) file(name string) error {
 
 // inspect takes the record that begins in that line of a file.
 func (v *validation) inspect(name string, line int, text []byte) error {
-	found, ignored, err := v.schemas.Inspect(v.as, bytes.TrimRight(text, " \t\r\n"), v.rules)
+	found, ignored, err := v.schemas.Inspect(v.as, bytes.TrimRight(text, " \t\r\n"))
 	if err != nil {
 		return err
 	}

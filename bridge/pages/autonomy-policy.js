@@ -15,7 +15,12 @@ const UNTIL = [['an hour from now', HOUR], ['4 hours from now', 4 * HOUR], ['12 
 /** @typedef {import('../hux.d.ts').PolicyPut} PolicyPut */
 /** @typedef {{kind: string, window: string, limit: number}} Budget */
 
-/** What a person can set. @typedef {{level: string, until: string | null, budgets: Budget[]}} Input */
+/**
+ * What a person can set. until is a time, or how long from when it is saved, in
+ * ms: the router's clock counts, and this page's may be wrong.
+ *
+ * @typedef {{level: string, until: string | number | null, budgets: Budget[]}} Input
+ */
 
 export class PolicyForm {
   /** @param {HTMLElement} root  the form of the page's template */
@@ -28,6 +33,8 @@ export class PolicyForm {
     this.wider = null;
     /** @type {Input} */
     this.input = { level: '', until: null, budgets: [] };
+    /** @type {string | null} the time that the input began with */
+    this.dated = null;
     this.saving = false;
     /** @type {(() => void) | null} ends the wait for a sign-in */
     this.waiting = null;
@@ -45,7 +52,7 @@ export class PolicyForm {
     for (const [value, name] of Object.entries(WINDOWS)) this.window.append(element('option', { value }, name));
     this.until.addEventListener('change', () => {
       const ms = Number(this.until.value);
-      if (this.until.value !== 'as-is') this.input.until = ms > 0 ? new Date(Date.now() + ms).toISOString() : null;
+      this.input.until = this.until.value === 'as-is' ? this.dated : ms > 0 ? ms : null;
       this.drawSaving();
     });
     part(root, '[data-budget-add]').addEventListener('click', () => this.addBudget());
@@ -54,6 +61,12 @@ export class PolicyForm {
       event.preventDefault();
       void this.save();
     });
+  }
+
+  /** @param {Policy} policy  that the input begins with */
+  take(policy) {
+    this.input = inputOf(policy);
+    this.dated = policy.level_expires_at ?? null;
   }
 
   /** Whether there is something to save. */
@@ -70,7 +83,7 @@ export class PolicyForm {
     const policy = await this.read();
     if (this.scope !== scope) return;
     this.policy = policy;
-    this.input = inputOf(policy);
+    this.take(policy);
     this.draw();
     await this.drawMatrix();
   }
@@ -85,7 +98,7 @@ export class PolicyForm {
     if (changed && !known) return; // saving it will tell
     this.policy = policy;
     if (!changed && !known) {
-      this.input = inputOf(policy);
+      this.take(policy);
       this.draw();
     }
     this.drawSpent();
@@ -106,7 +119,7 @@ export class PolicyForm {
     const radio = element('input', { type: 'radio', name: 'level', value, id: `level-${value}`, 'aria-describedby': `level-${value}-line` });
     radio.addEventListener('change', () => {
       this.input.level = value;
-      this.input.until = value === 'autonomous' && this.policy?.level !== 'autonomous' ? new Date(Date.now() + HOUR).toISOString()
+      this.input.until = value === 'autonomous' && this.policy?.level !== 'autonomous' ? HOUR
         : value === 'autonomous' ? this.policy?.level_expires_at ?? null : null;
       this.drawUntil();
       this.drawSaving();
@@ -126,12 +139,12 @@ export class PolicyForm {
     part(this.root, '[data-until-row]').hidden = level !== 'autonomous';
     const options = UNTIL.map(([text, ms]) => element('option', { value: String(ms) }, text));
     options.push(element('option', { value: '0' }, 'you change it'));
-    if (until !== null) {
-      const date = new Date(until);
+    if (this.dated !== null) {
+      const date = new Date(this.dated);
       options.unshift(element('option', { value: 'as-is' }, `${date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })} (${roughly(date.valueOf() - Date.now())})`));
     }
     this.until.replaceChildren(...options);
-    this.until.value = until === null ? '0' : 'as-is';
+    this.until.value = typeof until === 'string' ? 'as-is' : String(until ?? 0);
   }
 
   drawBudgets() {
@@ -239,7 +252,7 @@ export class PolicyForm {
 
   discard() {
     this.waiting?.();
-    if (this.policy) this.input = inputOf(this.policy);
+    if (this.policy) this.take(this.policy);
     this.say('');
     this.draw();
   }
@@ -251,13 +264,13 @@ export class PolicyForm {
     this.say('Saving…');
     const { scope, policy, input } = this;
     const { level, until, budgets } = input;
-    const body = /** @type {PolicyPut} */ ({ level, level_expires_at: until, budgets });
+    const body = /** @type {PolicyPut} */ (typeof until === 'number' ? { level, level_expires_in_ms: until, budgets } : { level, level_expires_at: until, budgets });
     const tag = policy.revision === 0 ? `"${scope}:0"` : `"${policy.id}:${policy.revision}"`;
     try {
       const saved = await ask(`/hux/v1/policy?${new URLSearchParams({ scope })}`, { method: 'PUT', headers: { 'If-Match': tag }, body });
       if (scope !== this.scope) return;
       this.policy = saved;
-      this.input = inputOf(saved);
+      this.take(saved);
       this.draw();
       this.say(`Saved: ${levelName(saved.level)}.`);
       await this.drawMatrix();

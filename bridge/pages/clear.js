@@ -4,20 +4,19 @@
 import { clearChat } from './chat.js';
 
 const section = document.querySelector('[data-clear]');
-const onward = section?.querySelector('[data-onward]');
+const onward = section?.querySelector('a[data-onward]');
 const progress = section?.querySelector('[data-progress]');
 const failed = section?.querySelector('[data-failed]');
 const choice = section?.querySelector('[data-choice]');
 if (
-  section instanceof HTMLElement && (onward instanceof HTMLAnchorElement || onward instanceof HTMLFormElement) && progress instanceof HTMLElement &&
+  section instanceof HTMLElement && onward instanceof HTMLAnchorElement && progress instanceof HTMLElement &&
   failed instanceof HTMLElement && choice instanceof HTMLElement
 ) {
   const clear = async () => {
     progress.hidden = false;
     failed.hidden = choice.hidden = true;
     if (await clearChat(section.dataset.ticket)) {
-      if (onward instanceof HTMLFormElement) onward.submit();
-      else location.replace(onward.href);
+      location.replace(onward.href);
       return;
     }
     progress.hidden = true;

@@ -135,7 +135,7 @@ function lookAt(card) {
     shape.push(...sides(box), part.scrollTop);
     if (!(part instanceof HTMLElement && part.dataset.choice)) continue;
     choices.push(box);
-    range.selectNodeContents(part.firstElementChild?.firstChild ?? part); // its words alone, as wide as they are
+    range.selectNodeContents(part.firstElementChild ?? part);
     shape.push(part.dataset.choice, range.toString(), ...sides(range.getBoundingClientRect()));
   }
   return { shape: shape.join(), choices };

@@ -17,7 +17,7 @@ import (
 // whole is the contract of this build, with some flags.
 func whole(t *testing.T, flags ...string) *reference.Contract {
 	t.Helper()
-	set, err := schema.Load(contract.Schemas)
+	set, err := schema.Load(contract.Schemas, cards.Rules())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestFieldsSayWhatTheSchemaSays(t *testing.T) {
 		"provenance":        {Type: "object", Def: "provenance", Required: true},
 		"tombstone":         {Type: "object or null", Required: true, ReadOnly: true},
 		"tombstone.reason":  {Depth: 1, Type: "string", Required: true, ReadOnly: true, Bounds: []string{"matches `^[a-z_]{1,64}$`"}},
-		"run_id":            {Type: "string or null", Def: "foreign_id", Bounds: []string{"matches `^[A-Za-z0-9_.:-]{1,128}$`"}},
+		"run_id":            {Type: "string or null", Def: "foreign_id", Bounds: []string{"matches `^\\.*[A-Za-z0-9_:-][A-Za-z0-9_.:-]*$`", "at most 128 characters"}},
 		"redaction":         {Type: "object", Def: "redaction", Required: true},
 		"causes":            {Type: "list of integer", Def: "causes", Bounds: []string{"at most 20 items", "no two alike", "each at least 1"}},
 		"provenance.actor":  {},

@@ -75,7 +75,8 @@ func TestGate(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		flags := hux.ResolveFlags(registry, strings.Split(listed, ","))
-		api.Gate(flags, []string{"hux.projects"}, func(w http.ResponseWriter, _ *http.Request) error {
+		route := api.Route{Flags: []string{"hux.projects"}, Handler: nothing}
+		api.Gate(flags, map[string]bool{"hux.projects": true}, route, func(w http.ResponseWriter, _ *http.Request) error {
 			return api.JSON(w, 200, map[string]string{})
 		}).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		var got struct{ Code string }
@@ -96,7 +97,7 @@ func TestCapabilitiesEnableOnlyWhatIsServed(t *testing.T) {
 		{Flags: []string{"hux.autonomy"}, Handler: nothing}, {Flags: []string{"hux.autonomy"}},
 		{Flags: []string{"hux.privacy"}}, {Flags: []string{"hux.privacy"}, Handler: nothing},
 	})
-	c := api.NewCapabilities(hux.ResolveFlags(registry, []string{"all"}), served, hux.Actor{Kind: hux.KindHuman, ID: "usr_x"}, api.ThisBuild(""))
+	c := api.NewCapabilities(hux.ResolveFlags(registry, []string{"all"}), served, &api.Call{Actor: hux.Actor{Kind: hux.KindHuman, ID: "usr_x"}})
 	if len(c.Flags) != 12 {
 		t.Errorf("%d flags", len(c.Flags))
 	}

@@ -45,15 +45,20 @@ type Capabilities struct {
 	Limits          map[string]int64         `json:"limits"`
 	Features        map[string]bool          `json:"features"`
 	Build           hux.Build                `json:"build"`
+	Provenance      hux.Provenance           `json:"provenance"`
 }
 
-// NewCapabilities describes this router to actor. A flag that is not served may
-// be listed and is not enabled.
-func NewCapabilities(flags hux.Flags, served map[string]bool, actor hux.Actor, build hux.Build) Capabilities {
+// NewCapabilities describes this router to a caller. A flag that is not served
+// may be listed and is not enabled.
+func NewCapabilities(flags hux.Flags, served map[string]bool, call *Call) Capabilities {
 	states := map[string]hux.FlagState{}
 	for name, s := range flags.States {
 		s.Enabled = s.Enabled && served[name]
 		states[name] = s
+	}
+	have := map[string]bool{}
+	for name, flag := range features {
+		have[name] = states[flag].Enabled
 	}
 	return Capabilities{
 		Schema:          "hux.capabilities.v1",
@@ -62,7 +67,7 @@ func NewCapabilities(flags hux.Flags, served map[string]bool, actor hux.Actor, b
 		Surfaces:        []hux.Surface{hux.SurfaceChat, hux.SurfaceWorker, hux.SurfaceTelegram, hux.SurfaceVoice},
 		Modes:           []string{},
 		EventKinds:      event.Kinds,
-		Actor:           actor,
+		Actor:           call.Actor,
 		Limits: map[string]int64{
 			"json_body_bytes": MaxBody, "event_summary_chars": 280, "event_data_bytes": 8 << 10, "evidence_refs": 20, "event_causes": 20,
 			"name_chars": schema.MaxName, "tags": 20, "tag_chars": 64,
@@ -77,27 +82,33 @@ func NewCapabilities(flags hux.Flags, served map[string]bool, actor hux.Actor, b
 			"passage_chars": 2000, "citations_per_message": 100, "notebook_sources": 200, "notebook_note_chars": 4000,
 			"suggestion_shows": 5, "suggestion_cooldown_seconds": 3600, "audit_stale_hours": 26, "release_checks": 10,
 		},
-		Features: map[string]bool{
-			"sse": states["hux.activity_timeline"].Enabled, "sse_epoch": states["hux.activity_timeline"].Enabled,
-			"diff": false, "export": false, "cancel": states["hux.autonomy"].Enabled,
-		},
-		Build: build,
+		Features: have,
+		Build:    call.Build, Provenance: call.Provenance(),
 	}
+}
+
+// features are what a client may ask for without reading the list of routes, by
+// the flag that each goes with.
+var features = map[string]string{
+	"sse": "hux.activity_timeline", "sse_epoch": "hux.activity_timeline", "diff": "hux.artifacts", "export": "hux.artifacts", "cancel": "hux.autonomy",
 }
 
 // MaxBody bounds a JSON body, in bytes (contracts 2.7).
 const MaxBody = schema.MaxBody
 
-// Gate answers for a route of /hux/v1 that any of some flags serves: 404
-// not_found while the foundation is off, 404 feature_disabled while all are.
-func Gate(flags hux.Flags, any []string, next Handler) Handler {
+// Gate answers for a route of /hux/v1: 404 not_found while the foundation is off,
+// 404 feature_disabled while none of the route's flags is both on and served.
+func Gate(flags hux.Flags, served map[string]bool, rt Route, next Handler) Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if !flags.Enabled("hux.foundation") {
 			return hux.Errorf(hux.NotFound, "There is nothing here.")
 		}
 		w.Header().Set("HUX-Contract", hux.ContractVersion)
-		if !slices.ContainsFunc(any, flags.Enabled) {
+		switch {
+		case !slices.ContainsFunc(rt.Flags, flags.Enabled):
 			return hux.Errorf(hux.FeatureDisabled, "This capability is not switched on.")
+		case rt.Handler == nil, !slices.ContainsFunc(rt.Flags, func(f string) bool { return flags.Enabled(f) && served[f] }):
+			return hux.Errorf(hux.FeatureDisabled, "This build does not serve this capability yet.")
 		}
 		return next(w, r)
 	}

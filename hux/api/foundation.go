@@ -34,7 +34,7 @@ func (f Foundation) Routes(cards []Route) ([]Route, error) {
 			Method: "GET", Path: "/capabilities", Summary: "What this router can do for the one who asks",
 			Flags: flags, Anyone: true, Record: "hux.capabilities.v1",
 			Handler: func(w http.ResponseWriter, _ *http.Request, c *Call) error {
-				v := NewCapabilities(f.Flags, served, c.Actor, f.Build)
+				v := NewCapabilities(f.Flags, served, c)
 				v.Limits["streams_per_user"] = int64(f.StreamsPerUser)
 				if v.Flags["hux.friendly_modes"].Enabled {
 					for _, m := range f.Modes {
@@ -47,7 +47,11 @@ func (f Foundation) Routes(cards []Route) ([]Route, error) {
 		{
 			Method: "GET", Path: "/manifest", Summary: "What the contract consists of",
 			Flags: flags, Anyone: true, Record: "hux.manifest.v1",
-			Handler: func(w http.ResponseWriter, _ *http.Request, _ *Call) error { return JSON(w, http.StatusOK, manifest) },
+			Handler: func(w http.ResponseWriter, _ *http.Request, c *Call) error {
+				answer := manifest
+				answer.Provenance = c.Provenance()
+				return JSON(w, http.StatusOK, answer)
+			},
 		},
 		{
 			Method: "GET", Path: "/openapi.json", Summary: "This API as an OpenAPI 3.1 document",
@@ -87,6 +91,7 @@ type Manifest struct {
 	Rules           ManifestRules    `json:"rules"`
 	ModesCatalog    []ManifestMode   `json:"modes_catalog"`
 	GeneratedAt     hux.Time         `json:"generated_at"`
+	Provenance      hux.Provenance   `json:"provenance"`
 }
 
 // ManifestRecord names a schema, of a record or of a request's body.

@@ -2,9 +2,11 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/schema"
 )
 
 // Prefix is where the routes stand.
@@ -25,7 +27,7 @@ type Route struct {
 	Query   []string // the names it takes in the query, each of queryParameters
 	Request string   // schema of its body, "" for none
 	Raw     bool     // its body is bytes of any media type instead
-	MaxBody int64    // bytes that its body may have, MaxBody of the package where it is 0
+	MaxBody int64    // bytes that a raw body may have; any other has what schema.BodyLimit says
 	IfMatch bool     // it changes a record, and needs the ETag of the one it was made for
 
 	Status  []int          // of success, as Statuses gives them; 200 alone where there are none
@@ -79,17 +81,17 @@ const MaxWait = 60 * time.Second
 
 // BodyLimit is how many bytes the route's body may have.
 func (rt Route) BodyLimit() int64 {
-	if rt.MaxBody > 0 {
+	if rt.Raw {
 		return rt.MaxBody
 	}
-	return MaxBody
+	return int64(schema.BodyLimit(rt.Request))
 }
 
 // ServedBy reports whether a build that serves some flags has the route. A card is
 // served whole or not at all: the routes of one that waits for some of its
 // handlers wait too.
 func (rt Route) ServedBy(served map[string]bool) bool {
-	return rt.Handler != nil && (len(rt.Flags) != 1 || served[rt.Flags[0]])
+	return rt.Handler != nil && slices.ContainsFunc(rt.Flags, func(flag string) bool { return served[flag] })
 }
 
 // Served names the flags whose capability is served: those with routes of their

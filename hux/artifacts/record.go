@@ -79,9 +79,18 @@ type Version struct {
 	BaseVersion   int            `json:"base_version"` // the version that it was made from
 	Origin        string         `json:"origin"`       // human, agent, automatic or restore
 	ChangeSummary string         `json:"change_summary,omitempty"`
+	Consents      []Consent      `json:"consents,omitempty"`
 	Redaction     *hux.Redaction `json:"redaction,omitempty"` // what was masked in the summary
 	CreatedAt     hux.Time       `json:"created_at"`
 	Provenance    hux.Provenance `json:"provenance"`
+}
+
+// Consent is what a person has agreed to be done with a version.
+type Consent struct {
+	Use      string    `json:"use"`      // such as transcribe
+	Locality string    `json:"locality"` // where it may run: local or hosted
+	At       hux.Time  `json:"at"`
+	Actor    hux.Actor `json:"actor"`
 }
 
 // BlobRef names bytes that were uploaded.
@@ -102,6 +111,12 @@ type VersionCreate struct {
 	ChangeSummary string   `json:"change_summary"`
 }
 
+// Transcribe is hux.artifact.transcribe.v1.
+type Transcribe struct {
+	Version  int    `json:"version"`
+	Locality string `json:"locality"` // local or hosted
+}
+
 // Promote is hux.artifact.promote.v1.
 type Promote struct {
 	Target  string `json:"target"`
@@ -119,6 +134,8 @@ type Diff struct {
 	Truncated  bool   `json:"truncated"` // there are more hunks than these
 	Stats      Stats  `json:"stats"`
 	Hunks      []Hunk `json:"hunks"`
+
+	Provenance hux.Provenance `json:"provenance"`
 }
 
 // Stats counts the lines of a difference.
@@ -143,6 +160,8 @@ type Blob struct {
 	Digest    string `json:"digest"`
 	Size      int64  `json:"size"`
 	MediaType string `json:"media_type"`
+
+	Provenance hux.Provenance `json:"provenance"`
 }
 
 // The states.

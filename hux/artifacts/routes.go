@@ -14,14 +14,11 @@ const Flag = "hux.artifacts"
 // Multimodal is the flag of HUX-07.
 const Multimodal = "hux.multimodal"
 
-// maxVersionBody bounds the body of a version, in bytes: its text and what JSON
-// puts around it.
-const maxVersionBody = MaxText + MaxText/4
-
 // Routes are the card's lines of /hux/v1.
 func Routes() []api.Route {
 	flags := []string{Flag}
 	created := []int{http.StatusCreated}
+	person := []hux.Kind{hux.KindHuman}
 	const one, version = "/artifacts/{id}", "/artifacts/{id}/versions/{n}"
 	return []api.Route{
 		{
@@ -36,7 +33,7 @@ func Routes() []api.Route {
 		{
 			Method: "POST", Path: "/artifacts/blobs", Summary: "Stores bytes for a version to name",
 			Flags: []string{Multimodal}, Raw: true, MaxBody: MaxBlob, Status: created, Record: BlobSchema,
-			Errors: []hux.Code{hux.IdempotencyInProgress, hux.SchemaInvalid},
+			Errors: []hux.Code{hux.IdempotencyInProgress, hux.SchemaInvalid, hux.MetadataKept},
 		},
 		{Method: "GET", Path: one, Summary: "An artifact", Flags: flags, Record: Schema},
 		{
@@ -44,12 +41,23 @@ func Routes() []api.Route {
 			Flags: flags, Request: "hux.artifact.patch.v1", IfMatch: true, Record: Schema, Errors: []hux.Code{hux.UnknownReference, hux.InvalidTransition},
 		},
 		{
+			Method: "POST", Path: one + "/forget", Summary: "Forgets an artifact with all of its versions",
+			Flags: flags, Kinds: person, Record: Schema, Errors: []hux.Code{hux.BadPrecondition, hux.PreconditionFailed},
+		},
+		{Method: "GET", Path: one + "/export", Summary: "An artifact with its versions, as a zip archive", Flags: flags, Answer: api.Bytes, Errors: []hux.Code{hux.Gone}},
+		{Method: "GET", Path: "/projects/{id}/export", Summary: "The artifacts of a project, as a zip archive", Flags: flags, Answer: api.Bytes},
+		{
+			Method: "POST", Path: one + "/transcribe", Summary: "Makes a transcript of a version of a recording, as an artifact of its own",
+			Flags: []string{Multimodal}, Kinds: person, Request: "hux.artifact.transcribe.v1", Status: created, Record: Schema,
+			Errors: []hux.Code{hux.UnknownReference, hux.PrivateHistory, hux.ModeRouteConflict, hux.RouteUnavailable},
+		},
+		{
 			Method: "GET", Path: one + "/versions", Summary: "An artifact's versions, newest first; a page with much content is a short one",
 			Flags: flags, Query: []string{"cursor", "limit"}, Record: VersionSchema, Answer: api.Page, Errors: []hux.Code{hux.Gone},
 		},
 		{
 			Method: "POST", Path: one + "/versions", Summary: "Adds a version to the one that it was made from, if that is the last",
-			Flags: flags, Request: "hux.artifact_version.create.v1", MaxBody: maxVersionBody, Status: created, Record: VersionSchema,
+			Flags: flags, Request: "hux.artifact_version.create.v1", Status: created, Record: VersionSchema,
 			Errors: []hux.Code{hux.VersionConflict, hux.NoChange, hux.PatchDoesNotApply, hux.UnknownReference},
 		},
 		{Method: "GET", Path: version, Summary: "A version with its content", Flags: flags, Record: VersionSchema, Errors: []hux.Code{hux.Gone}},

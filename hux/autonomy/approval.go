@@ -62,6 +62,17 @@ func (c Choice) Status() string {
 	return "approved"
 }
 
+// shown reports whether a hash is that of the request.
+func (a Approval) shown(hash string) bool {
+	return slices.ContainsFunc(a.Request.Evidence, func(e hux.EvidenceRef) bool { return e.Hash != nil && *e.Hash == hash })
+}
+
+// decidedSo reports whether somebody has decided just this before.
+func (a Approval) decidedSo(in ApprovalDecide, by hux.Actor) bool {
+	d := a.Decision
+	return d != nil && d.Choice == in.Choice && d.Actor == by && a.shown(in.EvidenceHash)
+}
+
 // Decidable says why a person can't decide the approval so at a moment; nil
 // where they can. The hash is that of the request that they saw. The error is
 // an *hux.Error: approval_already_decided with the member decision,
@@ -84,7 +95,7 @@ func (a Approval) Decidable(choice Choice, hash string, now time.Time) error {
 			return err
 		}
 	}
-	if !slices.ContainsFunc(a.Request.Evidence, func(e hux.EvidenceRef) bool { return e.Hash != nil && *e.Hash == hash }) {
+	if !a.shown(hash) {
 		return hux.Errorf(hux.EvidenceMismatch, "This is no longer the request that was shown; read it again.")
 	}
 	if !slices.Contains(a.Request.Choices, choice) {

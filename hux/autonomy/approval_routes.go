@@ -17,7 +17,6 @@ import (
 	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/redact"
-	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -42,9 +41,6 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 	var in ApprovalCreate
 	text, err := s.Door.Read(w, r, "hux.approval.create.v1", &in)
 	if err != nil {
-		return err
-	}
-	if err := schema.Refused(faultsOfApprovalCreate(&in)); err != nil {
 		return err
 	}
 	if _, err := s.Keys.Of(r, call, text); err != nil {
@@ -268,7 +264,8 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	return min(time.Duration(min(n, 3600))*time.Second, api.MaxWait), nil
 }
 
-// decideApproval takes a person's decision. The first counts.
+// decideApproval takes a person's decision. The first counts; told again by the
+// same person it changes nothing.
 func (s *Service) decideApproval(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	var precondition *api.Precondition
 	if len(r.Header["If-Match"]) > 0 {
@@ -287,11 +284,6 @@ func (s *Service) decideApproval(w http.ResponseWriter, r *http.Request, call *a
 	if err != nil {
 		return err
 	}
-	if in.Choice == Always {
-		if err := call.RecentSignIn(); err != nil {
-			return err
-		}
-	}
 	release, err := s.Due.Hold(r.Context(), call.Tenant(), time.Now().Add(GrantLifetime(in.Choice, 0)))
 	if err != nil {
 		return err
@@ -304,6 +296,14 @@ func (s *Service) decideApproval(w http.ResponseWriter, r *http.Request, call *a
 		a, err := s.approvals.Load(tx, call, r.PathValue("id"))
 		if err != nil {
 			return nil, 0, nil, err
+		}
+		if a.decidedSo(in, call.Actor) {
+			return a, http.StatusOK, nil, nil
+		}
+		if in.Choice == Always {
+			if err := call.RecentSignIn(); err != nil {
+				return nil, 0, nil, err
+			}
 		}
 		if err := a.Decidable(in.Choice, in.EvidenceHash, time.Now()); err != nil {
 			return nil, 0, nil, err

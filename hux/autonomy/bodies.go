@@ -1,16 +1,36 @@
 package autonomy
 
-import "bstein.dev/hux/hux"
+import (
+	"time"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/schema"
+)
 
 // PolicyPut is hux.policy.put.v1.
 type PolicyPut struct {
 	Level          Level     `json:"level"`
 	LevelExpiresAt *hux.Time `json:"level_expires_at"`
+	ExpiresInMS    int64     `json:"level_expires_in_ms"` // 0: as LevelExpiresAt says
 	Budgets        []struct {
 		Kind   string `json:"kind"`
 		Limit  int64  `json:"limit"`
 		Window string `json:"window"`
 	} `json:"budgets"`
+}
+
+// end is when the level that is set at a moment falls back, nil for never. By
+// the caller's own clock that may be over, and is refused then.
+func (p *PolicyPut) end(now time.Time) (*hux.Time, error) {
+	if p.ExpiresInMS > 0 {
+		return &hux.Time{Time: now.Add(time.Duration(p.ExpiresInMS) * time.Millisecond).UTC().Truncate(time.Millisecond)}, nil
+	}
+	if at := p.LevelExpiresAt; at != nil && !at.After(now) {
+		e := hux.Errorf(hux.SchemaInvalid, "The time until which the level was to hold is over; choose it anew, or say how long from now in level_expires_in_ms.")
+		e.Members = map[string]any{"errors": []schema.Fault{{Pointer: "/level_expires_at", Code: "past", Message: "is over"}}}
+		return nil, e
+	}
+	return p.LevelExpiresAt, nil
 }
 
 // GrantCreate is hux.grant.create.v1.
@@ -35,7 +55,7 @@ type Run struct {
 
 // SessionRef is a session of the gateway.
 type SessionRef struct {
-	System string `json:"system"` // hermes_session, webui or telegram
+	System string `json:"system"` // such as hermes_session, webui or telegram
 	ID     string `json:"id"`
 }
 

@@ -91,15 +91,16 @@ func (s *Service) stopped(tx *store.Tx, q *question) (bool, error) {
 }
 
 // cancellation is how far a stop is.
-func (s *Service) cancellation(tx *store.Tx, st *stop) (Cancellation, error) {
+func (s *Service) cancellation(tx *store.Tx, call *api.Call, st *stop) (c Cancellation, err error) {
 	var receipt *Receipt
 	if st.ReceiptID != "" {
-		var err error
 		if receipt, err = s.receipt(tx, st.ReceiptID); err != nil {
-			return Cancellation{}, err
+			return c, err
 		}
 	}
-	return CancellationOf(st.RequestedAt, receipt), nil
+	c = CancellationOf(st.RequestedAt, receipt)
+	c.Provenance = call.Provenance()
+	return c, nil
 }
 
 // cancel answers POST …/cancel: 202 with stopping, or 200 with what came of it
@@ -133,7 +134,7 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 		if st, asking, err = s.askStop(tx, call, conv, runID, "", &c); err != nil {
 			return err
 		}
-		answer, err = s.cancellation(tx, st)
+		answer, err = s.cancellation(tx, call, st)
 		return err
 	})
 	if err != nil {
@@ -322,7 +323,7 @@ func (s *Service) getCancel(w http.ResponseWriter, r *http.Request, call *api.Ca
 		if st == nil {
 			return hux.Errorf(hux.NotFound, "Nobody has asked this run to stop.")
 		}
-		answer, err = s.cancellation(tx, st)
+		answer, err = s.cancellation(tx, call, st)
 		return err
 	})
 	if err != nil {

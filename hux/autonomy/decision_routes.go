@@ -35,8 +35,6 @@ type askedCall struct {
 // that is another conversation's, or over.
 func (s *Service) place(tx *store.Tx, call *api.Call, in Run, q *question) (err error) {
 	switch {
-	case secretive(in.RunID), secretive(in.TurnID), in.Session != nil && secretive(in.Session.ID):
-		return hux.Errorf(hux.SchemaInvalid, "The id of a run, a turn or a session looks like a secret.")
 	case in.ConversationID != "":
 		q.conversation, err = s.Conversations.Peek(tx, call, in.ConversationID)
 	case in.Session != nil:
@@ -144,7 +142,7 @@ func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call)
 	}
 	return api.JSON(w, http.StatusOK, Decision{
 		Schema: DecisionSchema, Ruling: said.Ruling, Capabilities: said.Capabilities,
-		EvidenceHash: q.hash, GrantID: said.GrantID, ApprovalID: said.ApprovalID,
+		EvidenceHash: q.hash, GrantID: said.GrantID, ApprovalID: said.ApprovalID, Provenance: call.Provenance(),
 	})
 }
 

@@ -216,16 +216,14 @@ func (s *Service) question(f Foreign, id string) (q question, unfit string, err 
 			"session": map[string]any{"system": f.Session.System, "id": f.Session.ID}, "turn_id": "none",
 			"tool": f.Tool, "args": f.Args, "tool_call_id": id,
 		}) != nil:
-			unfit = "it can't be read"
-		}
-	}
-	if unfit == "" {
-		if q, err = newQuestion(f.Tool, f.Args, targetOf(f), id); err != nil {
 			unfit = "it can't be read" // as from an agent
 		}
 	}
 	if unfit != "" {
 		return question{tool: "unknown", callID: id}, unfit, nil
+	}
+	if q, err = newQuestion(f.Tool, f.Args, targetOf(f), id); err != nil {
+		return q, "", err
 	}
 	q.gate = "the agent's own check asks this, whatever its hook has asked"
 	if why, _ := redact.MaskText(f.Why); why != "" {

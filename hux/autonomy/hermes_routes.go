@@ -10,19 +10,17 @@ import (
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
 )
 
-const (
-	maxWebhook = 1 << 20 // bytes; the results of tools are in it
-	staleAfter = 5 * time.Minute
-)
+const staleAfter = 5 * time.Minute
 
 // ingest takes a webhook of Hermes whose signature has been verified. It may be
 // lost or come twice, and decides nothing: what it tells of a tool goes into
 // the log, once, and all else is left alone.
 func (s *Service) ingest(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxWebhook))
+	body, err := io.ReadAll(io.LimitReader(r.Body, int64(schema.BodyLimit("hux.ingest.hermes.v1"))))
 	if err != nil {
 		return hux.Errorf(hux.BadRequest, "The body could not be read.").Because(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/redact"
-	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -250,10 +249,6 @@ func outcomeText(outcome string, effects int) string {
 		return fmt.Sprintf("%s; %d things were done", text, effects)
 	}
 	return text
-}
-
-func refusedStop(outcome string, effects []SideEffect) error {
-	return schema.Refused(faultsOfStop(outcome, effects))
 }
 
 // mask takes secrets out of what an agent tells of its effects.

@@ -11,7 +11,6 @@ import (
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
-	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -230,15 +229,12 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 	if err != nil {
 		return err
 	}
-	if err := schema.Refused(faultsOfPolicyPut(&in)); err != nil {
-		return err
-	}
 	key, err := s.Keys.Of(r, call, text)
 	if err != nil {
 		return err
 	}
-	set := func(p *Policy) {
-		p.Level, p.LevelExpiresAt, p.Budgets = in.Level, in.LevelExpiresAt, []Budget{}
+	set := func(p *Policy, end *hux.Time) {
+		p.Level, p.LevelExpiresAt, p.Budgets = in.Level, end, []Budget{}
 		for _, b := range in.Budgets {
 			p.Budgets = append(p.Budgets, Budget{Kind: b.Kind, Limit: b.Limit, Window: b.Window})
 		}
@@ -264,12 +260,16 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 			return nil, 0, nil, api.Stale(p.ID, p.Revision)
 		}
 		now := time.Now()
+		end, err := in.end(now)
+		if err != nil {
+			return nil, 0, nil, err
+		}
 		before, err := s.appliesTo(tx, owner, scope, now)
 		if err != nil {
 			return nil, 0, nil, err
 		}
 		var after Policy
-		set(&after)
+		set(&after, end)
 		if after.loosens(before, old == 0, now) {
 			if err := call.RecentSignIn(); err != nil {
 				return nil, 0, nil, err
@@ -280,7 +280,7 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 			status = http.StatusCreated
 			if p, err = s.policies.Create(tx, call, owner, func(m hux.Meta) *Policy {
 				p := &Policy{Meta: m, Scope: scope}
-				set(p)
+				set(p, end)
 				return p
 			}); err != nil {
 				return nil, 0, nil, err
@@ -288,10 +288,12 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 			if err := tx.Put(scopesBucket, string(owner)+" "+scope, []byte(p.ID)); err != nil {
 				return nil, 0, nil, err
 			}
-		} else if p, err = s.policies.Change(tx, call, p.ID, &precondition, func(p *Policy) error { set(p); return nil }); err != nil {
+		} else if p, err = s.policies.Change(tx, call, p.ID, &precondition, func(p *Policy) error { set(p, end); return nil }); err != nil {
 			return nil, 0, nil, err
 		}
-		events, err = s.policyChanged(tx, call, p, before.LevelAt(now))
+		if p.Revision > old {
+			events, err = s.policyChanged(tx, call, p, before.LevelAt(now))
+		}
 		return p, status, events, err
 	})
 }

@@ -2,7 +2,6 @@ package autonomy
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"bstein.dev/hux/hux"
@@ -29,28 +28,20 @@ type question struct {
 	heard        time.Time // when the turn that names the run was heard of first; zero where it was named itself
 }
 
-// newQuestion reads a call. Its hash is of what the agent sends; what it is
-// aimed at is what the catalogue sees, and an agent that says otherwise is
-// refused. Of a tool that the catalogue sees no target of, what it says is
-// shown, and counts for denials alone.
+// newQuestion reads a call that obeys the rules. Its hash is of what the agent
+// sends; what it is aimed at is what the catalogue sees. Of a tool that the
+// catalogue sees no target of, what the agent says is shown, and counts for
+// denials alone.
 func newQuestion(tool string, args map[string]any, target *string, callID string) (q question, err error) {
 	q = question{tool: tool, args: args, callID: callID, capabilities: Capabilities(tool, args), target: Target(tool, args)}
 	if target != nil {
 		q.claimed = *target
 	}
-	if q.hash, err = EvidenceHash(tool, args, q.claimed); err != nil {
-		return q, hux.Errorf(hux.SchemaInvalid, "The arguments hold a number that has no one form.").Because(err)
-	}
-	if slices.ContainsFunc([]string{tool, callID, q.claimed}, secretive) {
-		return q, hux.Errorf(hux.SchemaInvalid, "A tool's name, a call's id or a target looks like a secret.")
-	}
-	switch {
-	case !hasTarget(tool):
+	if !hasTarget(tool) {
 		q.target = q.claimed
-	case q.claimed != "" && !slices.Contains(aimsOf(tool, args).targets, cleanTarget(tool, q.claimed)):
-		return q, hux.Errorf(hux.SchemaInvalid, "The target is not the one that the arguments name.")
 	}
-	return q, nil
+	q.hash, err = EvidenceHash(tool, args, q.claimed)
+	return q, err
 }
 
 // call is the question as it is judged.

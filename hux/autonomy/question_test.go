@@ -120,6 +120,7 @@ func TestNothingIsLoosenedUnseen(t *testing.T) {
 		put := func(level, until, budgets string) string {
 			return fmt.Sprintf(`{"level":%q,"level_expires_at":%s,"budgets":[%s]}`, level, until, budgets)
 		}
+		const forAMinute = `{"level":"autonomous","level_expires_in_ms":60000,"budgets":[]}`
 		budget := func(limit int) string { return fmt.Sprintf(`{"kind":"tool_calls","limit":%d,"window":"day"}`, limit) }
 		for name, c := range map[string]struct {
 			user, before, after string // policies; "" for none
@@ -131,8 +132,8 @@ func TestNothingIsLoosenedUnseen(t *testing.T) {
 			"autonomous for longer":      {"", put("autonomous", in(time.Hour), ""), put("autonomous", in(2*time.Hour), ""), false},
 			"autonomous for ever":        {"", put("autonomous", in(time.Hour), ""), put("autonomous", "null", ""), false},
 			"autonomous for less":        {"", put("autonomous", in(time.Hour), ""), put("autonomous", in(time.Minute*50), ""), true},
-			"autonomous that has ended":  {"", put("autonomous", in(time.Minute), ""), put("autonomous", "null", ""), false},
-			"to what it has become":      {"", put("autonomous", in(time.Minute), ""), put("ask_first", "null", ""), true},
+			"autonomous that has ended":  {"", forAMinute, put("autonomous", "null", ""), false},
+			"to what it has become":      {"", forAMinute, put("ask_first", "null", ""), true},
 			"a budget raised":            {"", put("autonomous", "null", budget(1)), put("autonomous", "null", budget(2)), false},
 			"a budget removed":           {"", put("autonomous", "null", budget(1)), put("autonomous", "null", ""), false},
 			"a budget lowered":           {"", put("autonomous", "null", budget(2)), put("autonomous", "null", budget(1)), true},

@@ -127,9 +127,6 @@ func (s *Service) postReceipt(w http.ResponseWriter, r *http.Request, call *api.
 	if err != nil {
 		return err
 	}
-	if err := refusedStop(in.Outcome, in.SideEffects); err != nil {
-		return err
-	}
 	if _, err := s.Keys.Of(r, call, text); err != nil {
 		return err
 	}

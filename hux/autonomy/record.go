@@ -195,6 +195,7 @@ type Decision struct {
 	EvidenceHash string             `json:"evidence_hash"`
 	GrantID      *string            `json:"grant_id"`    // that it rests on
 	ApprovalID   *string            `json:"approval_id"` // to wait on, where it is to be asked
+	Provenance   hux.Provenance     `json:"provenance"`
 }
 
 // CapabilityRuling is what applies to one capability of a call.
@@ -247,4 +248,6 @@ type Cancellation struct {
 	State      string   `json:"state"` // stopping, or the outcome of the receipt
 	ReceiptID  *string  `json:"receipt_id"`
 	DeadlineAt hux.Time `json:"deadline_at"`
+
+	Provenance hux.Provenance `json:"provenance"`
 }

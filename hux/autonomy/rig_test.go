@@ -56,7 +56,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir()}
 	var err error
-	if r.schemas, err = schema.Load(contract.Schemas); err != nil {
+	if r.schemas, err = schema.Load(contract.Schemas, autonomy.Rules); err != nil {
 		t.Fatal(err)
 	}
 	r.start()

@@ -82,7 +82,7 @@ func (s *Service) Routes() []api.Route {
 		{Method: "GET", Path: "/receipts/{id}", Summary: "A receipt", Flags: flags, Record: ReceiptSchema, Handler: s.getReceipt},
 		{
 			Method: "POST", Path: "/ingest/hermes/{agent_id}", Summary: "Takes a webhook of Hermes, which X-Hermes-Signature-256 signs",
-			Flags: flags, Signed: true, Request: "hux.ingest.hermes.v1", MaxBody: maxWebhook, Status: []int{http.StatusNoContent}, Handler: s.ingest,
+			Flags: flags, Signed: true, Request: "hux.ingest.hermes.v1", Status: []int{http.StatusNoContent}, Handler: s.ingest,
 			Errors: []hux.Code{hux.RateLimited, hux.HumanRequired, hux.ConversationForgotten, hux.RunEnded, hux.UnknownReference},
 		},
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/schema"
 )
 
@@ -17,8 +18,16 @@ var Rules = map[string]schema.Rule{
 	ApprovalSchema:           schema.RuleOf(faultsOfApproval),
 	"hux.approval.create.v1": schema.RuleOf(faultsOfApprovalCreate),
 	DecisionSchema:           schema.RuleOf(faultsOfDecision),
-	ReceiptSchema:            schema.RuleOf(func(r *Receipt) schema.Faults { return faultsOfStop(r.Outcome, r.SideEffects) }),
-	"hux.receipt.create.v1":  schema.RuleOf(func(r *ReceiptCreate) schema.Faults { return faultsOfStop(r.Outcome, r.SideEffects) }),
+	"hux.decision.create.v1": schema.RuleOf(func(d *DecisionCreate) schema.Faults {
+		f := faultsOfRun(d.Run)
+		faultsOfCall(&f, "", d.Tool, d.Args, d.Target)
+		notSecret(&f, "/tool_call_id", d.ToolCallID)
+		return f
+	}),
+	ReceiptSchema: schema.RuleOf(func(r *Receipt) schema.Faults { return faultsOfStop(r.Outcome, r.SideEffects) }),
+	"hux.receipt.create.v1": schema.RuleOf(func(r *ReceiptCreate) schema.Faults {
+		return append(faultsOfRun(r.Run), faultsOfStop(r.Outcome, r.SideEffects)...)
+	}),
 }
 
 // What several rules say.
@@ -80,6 +89,8 @@ func grantable(f *schema.Faults, effect Effect, duration Choice, one Capability,
 	f.AddIf(len(all) > 0 && !slices.Contains(all, one), "/capabilities", "capability_missing", "must have the capability among them")
 	both, none := m.ArgsHash != "" && m.Target != "", m.ArgsHash == "" && m.Target == ""
 	f.AddIf(both || none && effect == Allow, "/match", "match_one", "must have args_hash or target, and not both")
+	_, ok := grantTarget(m)
+	f.AddIf(!ok, "/match/target", "no_target", "is no target of the tool; a host is written in ASCII, as example.org")
 	f.AddIf(duration == Session && s == (GrantScope{}), "/scope", "scope_required", "must say where the grant holds")
 }
 
@@ -108,17 +119,47 @@ func faultsOfApproval(a *Approval) schema.Faults {
 }
 
 func faultsOfApprovalCreate(a *ApprovalCreate) schema.Faults {
-	var f schema.Faults
-	target := ""
-	if a.Request.Target != nil {
-		target = *a.Request.Target
-	}
-	hash, err := EvidenceHash(a.Request.Tool, a.Request.Args, target)
-	f.AddIf(err != nil, "/request/args", "not_canonical", "holds a number that can't be hashed")
-	for i, e := range a.Request.Evidence {
-		f.AddIf(err == nil && e.Hash != nil && *e.Hash != hash, "/request/evidence/"+strconv.Itoa(i)+"/hash", string(hux.EvidenceMismatch), "is not the hash of this tool, these arguments and this target")
+	f, r := faultsOfRun(a.Run), a.Request
+	hash := faultsOfCall(&f, "/request", r.Tool, r.Args, r.Target)
+	for i, e := range r.Evidence {
+		at := "/request/evidence/" + strconv.Itoa(i)
+		f.AddIf(hash != "" && e.Hash != nil && *e.Hash != hash, at+"/hash", string(hux.EvidenceMismatch), "is not the hash of this tool, these arguments and this target")
+		notSecret(&f, at+"/id", e.ID)
 	}
 	return f
+}
+
+// faultsOfRun is what is wrong with how an agent names its run.
+func faultsOfRun(r Run) schema.Faults {
+	var f schema.Faults
+	notSecret(&f, "/run_id", r.RunID)
+	notSecret(&f, "/turn_id", r.TurnID)
+	if r.Session != nil {
+		notSecret(&f, "/session/id", r.Session.ID)
+	}
+	return f
+}
+
+// faultsOfCall adds what is wrong with a tool call that an agent asks about, and
+// gives its hash, "" where it has none. What a call is aimed at is what the
+// catalogue sees: an agent may not say otherwise.
+func faultsOfCall(f *schema.Faults, at, tool string, args map[string]any, said *string) (hash string) {
+	target := ""
+	if said != nil {
+		target = *said
+	}
+	hash, err := EvidenceHash(tool, args, target)
+	f.AddIf(err != nil, at+"/args", "not_canonical", "holds a number that can't be hashed")
+	notSecret(f, at+"/tool", tool)
+	notSecret(f, at+"/target", target)
+	f.AddIf(target != "" && hasTarget(tool) && !slices.Contains(aimsOf(tool, args).targets, cleanTarget(tool, target)),
+		at+"/target", "target_mismatch", "is not the one that the arguments name")
+	return hash
+}
+
+// notSecret adds a fault for an id or a name that looks like a secret.
+func notSecret(f *schema.Faults, at, name string) {
+	f.AddIf(redact.Secretive(name), at, "looks_secret", "looks like a secret, and must not be one")
 }
 
 func faultsOfDecision(d *Decision) schema.Faults {

@@ -63,7 +63,7 @@ func Target(tool string, args map[string]any) string {
 		return ""
 	}
 	target := a.targets[0]
-	if utf8.RuneCountInString(target) > maxTarget || !utf8.ValidString(target) || strings.ContainsFunc(target, hux.Hidden) || secretive(target) {
+	if utf8.RuneCountInString(target) > maxTarget || !utf8.ValidString(target) || strings.ContainsFunc(target, hux.Hidden) || redact.Secretive(target) {
 		return ""
 	}
 	return target
@@ -88,19 +88,19 @@ func cleanTarget(tool, target string) string {
 	return strings.TrimSpace(target)
 }
 
-// grantTarget is the target that a person names in a grant, in the form in
-// which it is compared. What could never be a target of the tool is refused, so
+// grantTarget is the target that a grant names, in the form in which it is
+// compared. It reports false of what could never be a target of the tool, so
 // that no denial holds in name alone.
-func grantTarget(m Match) (string, error) {
+func grantTarget(m Match) (target string, ok bool) {
 	if m.Target == "" {
-		return "", nil
+		return "", true
 	}
-	target := cleanTarget(m.Tool, m.Target)
+	target = cleanTarget(m.Tool, m.Target)
+	if catalogue.Tools[m.Tool].HostOf == "" {
+		return target, target != ""
+	}
 	host, ok := hostOf("https://" + target)
-	if target == "" || catalogue.Tools[m.Tool].HostOf != "" && (!ok || host != target) {
-		return "", hux.Errorf(hux.SchemaInvalid, "This is no target of the tool; a host is written in ASCII, as example.org.")
-	}
-	return target, nil
+	return target, ok && host == target
 }
 
 // hostOf is the host of a web address in lower case, with a port that is not
@@ -153,12 +153,6 @@ func portless(host string) string {
 		return host[:i]
 	}
 	return host
-}
-
-// secretive reports whether text looks like a secret, at least in part.
-func secretive(text string) bool {
-	masked, _ := redact.MaskText(text)
-	return masked != text
 }
 
 // Aimed is the call with what its arguments are aimed at.

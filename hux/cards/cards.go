@@ -101,7 +101,7 @@ func Machines() []hux.Machine {
 // name of the schema.
 func Rules() map[string]schema.Rule {
 	rules := map[string]schema.Rule{}
-	for _, own := range []map[string]schema.Rule{artifacts.Rules, conversation.Rules, memory.Rules, autonomy.Rules, modes.Rules, projects.Rules, research.Rules, onboarding.Rules, privacy.Rules, releases.Rules} {
+	for _, own := range []map[string]schema.Rule{artifacts.Rules, conversation.Rules, timeline.Rules, memory.Rules, autonomy.Rules, modes.Rules, projects.Rules, research.Rules, onboarding.Rules, privacy.Rules, releases.Rules} {
 		maps.Copy(rules, own)
 	}
 	return rules

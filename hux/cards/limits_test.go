@@ -15,7 +15,7 @@ import (
 
 // What capabilities say of limits is what the cards hold to.
 func TestLimitsAreTheCards(t *testing.T) {
-	limits := api.NewCapabilities(hux.Flags{}, nil, hux.Actor{}, hux.Build{}).Limits
+	limits := api.NewCapabilities(hux.Flags{}, nil, &api.Call{}).Limits
 	want := map[string]int64{
 		"memory_active": memory.MaxActive, "sensitive_days": int64(memory.MaxSensitive / (24 * time.Hour)),
 		"branch_depth": projects.MaxDepth, "branch_children": projects.MaxChildren,
@@ -31,7 +31,7 @@ func TestLimitsAreTheCards(t *testing.T) {
 			want["blob_bytes"] = rt.MaxBody
 		case "/artifacts/{id}/versions":
 			if rt.Method == "POST" {
-				want["artifact_body_bytes"] = rt.MaxBody
+				want["artifact_body_bytes"] = rt.BodyLimit()
 			}
 		}
 	}

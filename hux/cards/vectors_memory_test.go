@@ -31,6 +31,10 @@ func TestMemoryVectors(t *testing.T) {
 			Actor                      hux.Kind
 			ApprovalMode               string `json:"approval_mode"`
 		} `json:"approval_mode"`
+		Content []struct {
+			Text   string  `json:"text"`
+			States *string `json:"states"`
+		} `json:"content"`
 	}
 	vectors(t, "memory.json", &want)
 	made := hux.Now()
@@ -58,7 +62,12 @@ func TestMemoryVectors(t *testing.T) {
 			t.Errorf("%+v: %s", v, got)
 		}
 	}
-	if len(want.Decay) == 0 || len(want.Expiry) == 0 || len(want.SensitiveRetention) == 0 || len(want.ApprovalMode) == 0 {
+	for _, v := range want.Content {
+		if got := memory.StatesOf(v.Text); got != "" != (v.States != nil) || v.States != nil && got != *v.States {
+			t.Errorf("%q states %q", v.Text, got)
+		}
+	}
+	if len(want.Content) == 0 || len(want.Decay) == 0 || len(want.Expiry) == 0 || len(want.SensitiveRetention) == 0 || len(want.ApprovalMode) == 0 {
 		t.Error("a list is empty")
 	}
 }

@@ -20,7 +20,7 @@ type Error struct {
 	RequestID  string   // names the request in the router's log
 	Retryable  bool
 	RetryAfter time.Duration // 0 where nothing is said
-	Errors     []ProblemError
+	Errors     []Fault
 	ETag       string          // of the record as it is, with precondition_failed
 	Document   json.RawMessage // hux.error.v1 whole, with the members that some codes carry besides; nil where it is none
 }

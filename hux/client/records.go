@@ -72,16 +72,6 @@ type ApprovalRequest struct {
 	GrantMatch   GrantMatch                    `json:"grant_match"` // What session and always would grant.
 }
 
-// ApprovalDecision is a part of hux.approval.v1.
-type ApprovalDecision struct {
-	Choice  string      `json:"choice"` // once, session, always or deny
-	Reason  *string     `json:"reason,omitzero"`
-	Actor   hux.Actor   `json:"actor"`
-	At      hux.Time    `json:"at"`
-	Surface hux.Surface `json:"surface"` // chat, worker, telegram or voice
-	GrantID *string     `json:"grant_id"`
-}
-
 // ApprovalRequestEvidenceItem is a part of hux.approval.v1.
 type ApprovalRequestEvidenceItem struct {
 	Kind  string `json:"kind"`
@@ -121,6 +111,12 @@ type ArtifactPatch struct {
 type ArtifactPromote struct {
 	Target  string `json:"target"` // project or export
 	Version int64  `json:"version"`
+}
+
+// ArtifactTranscribe is hux.artifact.transcribe.v1. Makes a transcript of a version of a recording, as an artifact of its own. Whoever asks agrees to where it runs, and the version keeps that among its consents.
+type ArtifactTranscribe struct {
+	Version  int64  `json:"version"`
+	Locality string `json:"locality"` // Where it may run.
 }
 
 // Artifact is hux.artifact.v1. Something that was made. Its content is in its versions, which are numbered from 1 without a gap and never change. In a project it is the tenant's, else its owner's.
@@ -164,6 +160,7 @@ type ArtifactDiff struct {
 	Truncated  bool              `json:"truncated"` // There are more hunks than these; stats counts all.
 	Stats      ArtifactDiffStats `json:"stats"`
 	Hunks      []ArtifactHunk    `json:"hunks"`
+	Provenance hux.Provenance    `json:"provenance"`
 }
 
 // ArtifactDiffStats is a part of hux.artifact_diff.v1.
@@ -204,6 +201,7 @@ type ArtifactVersion struct {
 	BaseVersion   int64          `json:"base_version"`
 	Origin        string         `json:"origin"` // human, agent, automatic or restore
 	ChangeSummary *string        `json:"change_summary,omitzero"`
+	Consents      []Consent      `json:"consents,omitzero"`
 	Redaction     *hux.Redaction `json:"redaction,omitzero"` // What was masked in the summary.
 	CreatedAt     hux.Time       `json:"created_at"`
 	Provenance    hux.Provenance `json:"provenance"`
@@ -211,18 +209,20 @@ type ArtifactVersion struct {
 
 // Blob is hux.blob.v1. Bytes as they were stored, which may be fewer than were sent: no place or person is kept in a picture's or a recording's data.
 type Blob struct {
-	Schema    string `json:"schema"`
-	Digest    string `json:"digest"`
-	Size      int64  `json:"size"`
-	MediaType string `json:"media_type"`
+	Schema     string         `json:"schema"`
+	Digest     string         `json:"digest"`
+	Size       int64          `json:"size"`
+	MediaType  string         `json:"media_type"`
+	Provenance hux.Provenance `json:"provenance"`
 }
 
 // Cancel is hux.cancel.v1. How far the stop of a run is: stopping until there is a receipt, then the receipt's outcome.
 type Cancel struct {
-	Schema     string   `json:"schema"`
-	State      string   `json:"state"` // stopping, stopped, completed_before_stop, partially_stopped, failed_to_stop or unknown
-	ReceiptID  *string  `json:"receipt_id"`
-	DeadlineAt hux.Time `json:"deadline_at"` // When the receipt is written at the latest.
+	Schema     string         `json:"schema"`
+	State      string         `json:"state"` // stopping, stopped, completed_before_stop, partially_stopped, failed_to_stop or unknown
+	ReceiptID  *string        `json:"receipt_id"`
+	DeadlineAt hux.Time       `json:"deadline_at"` // When the receipt is written at the latest.
+	Provenance hux.Provenance `json:"provenance"`
 }
 
 // Capabilities is hux.capabilities.v1. What this router can do, for the one who asks.
@@ -237,6 +237,7 @@ type Capabilities struct {
 	Limits          map[string]int64            `json:"limits"`
 	Features        map[string]bool             `json:"features"`
 	Build           hux.Build                   `json:"build"`
+	Provenance      hux.Provenance              `json:"provenance"`
 }
 
 // CapabilitiesFlag is a part of hux.capabilities.v1.
@@ -297,7 +298,7 @@ type ConversationCreate struct {
 
 // ConversationCreateExternalRef is a part of hux.conversation.create.v1.
 type ConversationCreateExternalRef struct {
-	System string `json:"system"` // hermes_session, webui or telegram
+	System string `json:"system"`
 	ID     string `json:"id"`
 }
 
@@ -358,7 +359,7 @@ type ConversationMemory struct {
 
 // ConversationExternalRef is a part of hux.conversation.v1.
 type ConversationExternalRef struct {
-	System string `json:"system"`  // hermes_session, webui or telegram
+	System string `json:"system"`
 	IDHash string `json:"id_hash"` // A keyed hash; the id itself is not kept.
 }
 
@@ -386,6 +387,7 @@ type Decision struct {
 	EvidenceHash string               `json:"evidence_hash"`
 	GrantID      *string              `json:"grant_id"`    // The grant that it rests on.
 	ApprovalID   *string              `json:"approval_id"` // The approval to wait on, if effect is ask.
+	Provenance   hux.Provenance       `json:"provenance"`
 }
 
 // DecisionCapability is a part of hux.decision.v1.
@@ -395,28 +397,28 @@ type DecisionCapability struct {
 	Reason     string `json:"reason"`     // grant_deny, mode_private, deploy_always_asks, grant_allow, matrix or budget_exhausted
 }
 
-// Problem is hux.error.v1. A problem document (RFC 9457). Some codes carry members of their own besides.
+// Problem is hux.error.v1. A problem document (RFC 9457). Some codes carry members of their own besides. It is no record and has no provenance: it may be about a request of nobody.
 type Problem struct {
-	Schema          string         `json:"schema"`
-	Type            string         `json:"type"`
-	Title           string         `json:"title"`
-	Status          int64          `json:"status"`
-	Code            string         `json:"code"`
-	Detail          *string        `json:"detail,omitzero"`
-	Instance        *string        `json:"instance,omitzero"`
-	RequestID       string         `json:"request_id"`
-	Retryable       bool           `json:"retryable"`
-	RetryAfterMS    *int64         `json:"retry_after_ms,omitzero"`
-	Errors          []ProblemError `json:"errors,omitzero"`
-	CurrentRevision *int64         `json:"current_revision,omitzero"`
-	Allowed         []string       `json:"allowed,omitzero"`
-}
-
-// ProblemError is a part of hux.error.v1.
-type ProblemError struct {
-	Pointer string `json:"pointer"` // RFC 6901: where in the request body.
-	Code    string `json:"code"`    // The keyword of JSON Schema that the value breaks, or an error code.
-	Message string `json:"message"`
+	Schema          string            `json:"schema"`
+	Type            string            `json:"type"`
+	Title           string            `json:"title"`
+	Status          int64             `json:"status"`
+	Code            string            `json:"code"`
+	Detail          *string           `json:"detail,omitzero"`
+	Instance        *string           `json:"instance,omitzero"`
+	RequestID       string            `json:"request_id"`
+	Retryable       bool              `json:"retryable"`
+	RetryAfterMS    *int64            `json:"retry_after_ms,omitzero"`
+	Errors          []Fault           `json:"errors,omitzero"`
+	CurrentRevision *int64            `json:"current_revision,omitzero"` // Of precondition_failed: the revision that the record has.
+	From            *string           `json:"from,omitzero"`             // Of invalid_transition: the state that the record is in.
+	To              *string           `json:"to,omitzero"`               // Of invalid_transition: the state that it can't go to.
+	Allowed         []string          `json:"allowed,omitzero"`          // Of invalid_transition: the states that it can go to.
+	Decision        *ApprovalDecision `json:"decision,omitzero"`         // Of approval_already_decided: what was decided.
+	Head            *int64            `json:"head,omitzero"`             // Of version_conflict: the artifact's last version.
+	Problems        []Fault           `json:"problems,omitzero"`         // Of release_problems.
+	User            *hux.User         `json:"user,omitzero"`             // Of no_slot: the id that the operator needs.
+	Error           *string           `json:"error,omitzero"`            // The same as detail, where the answer stands in for one of the WebUI.
 }
 
 // EventCreate is hux.event.create.v1. What an agent, or the page of a person, says has happened. Every other kind of event is the router's own.
@@ -489,12 +491,22 @@ type Forget struct {
 // ForgetCounts is a part of hux.forget.v1. How many were removed of each.
 type ForgetCounts struct {
 	Events          int64 `json:"events"`
+	Messages        int64 `json:"messages"`
+	Runs            int64 `json:"runs"`
+	Policies        int64 `json:"policies"`
 	Memory          int64 `json:"memory"`
 	Artifacts       int64 `json:"artifacts"`
 	Versions        int64 `json:"versions"`
 	Blobs           int64 `json:"blobs"`
+	Approvals       int64 `json:"approvals"`
+	Grants          int64 `json:"grants"`
+	Receipts        int64 `json:"receipts"`
+	Sources         int64 `json:"sources"`
+	Passages        int64 `json:"passages"`
 	Citations       int64 `json:"citations"`
+	Notebooks       int64 `json:"notebooks"`
 	Notices         int64 `json:"notices"`
+	Attachments     int64 `json:"attachments"`
 	SearchEntries   int64 `json:"search_entries"`
 	IdempotencyRows int64 `json:"idempotency_rows"`
 }
@@ -502,7 +514,7 @@ type ForgetCounts struct {
 // ForgetKeptItem is a part of hux.forget.v1.
 type ForgetKeptItem struct {
 	Ref    string `json:"ref"`
-	Reason string `json:"reason"` // shared_artifact, promoted or audit
+	Reason string `json:"reason"` // shared_artifact, shared_source, shared_notebook, promoted or audit
 }
 
 // ForgetBranch is a part of hux.forget.v1.
@@ -576,11 +588,12 @@ type IngestHermes struct {
 
 // Lineage is hux.lineage.v1. Where a conversation comes from and what comes from it: its ancestors from the root to the parent, itself, and its branches.
 type Lineage struct {
-	Schema    string        `json:"schema"`
-	Root      LineageNode   `json:"root"`
-	Ancestors []LineageNode `json:"ancestors"`
-	Self      LineageNode   `json:"self"`
-	Children  []LineageNode `json:"children"`
+	Schema     string         `json:"schema"`
+	Root       LineageNode    `json:"root"`
+	Ancestors  []LineageNode  `json:"ancestors"`
+	Self       LineageNode    `json:"self"`
+	Children   []LineageNode  `json:"children"`
+	Provenance hux.Provenance `json:"provenance"`
 }
 
 // Manifest is hux.manifest.v1. What the contract consists of, so that a consumer can tell whether its copy is the same.
@@ -592,6 +605,7 @@ type Manifest struct {
 	Rules           ManifestRules              `json:"rules"` // The hash of the test vectors of what a schema can't say: that of the lines of sha256sum for their files.
 	ModesCatalog    []ManifestModesCatalogItem `json:"modes_catalog"`
 	GeneratedAt     hux.Time                   `json:"generated_at"`
+	Provenance      hux.Provenance             `json:"provenance"`
 }
 
 // ManifestRecord is a part of hux.manifest.v1.
@@ -660,6 +674,13 @@ type MemoryImportItem struct {
 	Retention   MemoryRetention   `json:"retention"`
 }
 
+// MemoryPrompt is hux.memory.prompt.v1. What of the memory may stand before the assistant in a conversation. That it was asked for is told in the conversation's log, by ids alone.
+type MemoryPrompt struct {
+	ConversationID string  `json:"conversation_id"`
+	RunID          *string `json:"run_id,omitzero"`
+	MaxChars       *int64  `json:"max_chars,omitzero"` // How long the contents may be together; 4000 unless it is said.
+}
+
 // Memory is hux.memory.v1. One entry of the ledger of what the assistant remembers. What it says is never changed; a correction is another entry that takes its place.
 type Memory struct {
 	Schema       string             `json:"schema"`
@@ -704,6 +725,7 @@ type MemoryExport struct {
 	Schema     string             `json:"schema"`
 	ExportedAt hux.Time           `json:"exported_at"`
 	Items      []MemoryExportItem `json:"items"`
+	Provenance hux.Provenance     `json:"provenance"`
 }
 
 // MemoryExportItem is a part of hux.memory_export.v1.
@@ -729,6 +751,7 @@ type Mode struct {
 	Constraints  ModeConstraints `json:"constraints"`
 	DefaultRoute string          `json:"default_route"`
 	PinPattern   string          `json:"pin_pattern"` // What a route that may be pinned looks like, as a regular expression.
+	Provenance   hux.Provenance  `json:"provenance"`
 }
 
 // ModeConstraints is a part of hux.mode.v1.
@@ -767,9 +790,10 @@ type Passage struct {
 
 // PolicyPut is hux.policy.put.v1. Replaces the policy of the scope that the query names. Budgets that go on keep what is spent of them.
 type PolicyPut struct {
-	Level          string            `json:"level"`                     // safe, ask_first or autonomous
-	LevelExpiresAt *hux.Time         `json:"level_expires_at,omitzero"` // When autonomous falls back to ask_first; null for never.
-	Budgets        []PolicyPutBudget `json:"budgets,omitzero"`
+	Level            string            `json:"level"`                        // safe, ask_first or autonomous
+	LevelExpiresAt   *hux.Time         `json:"level_expires_at,omitzero"`    // When autonomous falls back to ask_first, by the router's clock; null for never. A time that is over is refused.
+	LevelExpiresInMS *int64            `json:"level_expires_in_ms,omitzero"` // The same as a length of time from now on, for those whose clock may be wrong; 365 days at most. One of the two alone.
+	Budgets          []PolicyPutBudget `json:"budgets,omitzero"`
 }
 
 // PolicyPutBudget is a part of hux.policy.put.v1.
@@ -843,12 +867,13 @@ type PrivacyNotice struct {
 
 // PrivacyPolicy is hux.privacy_policy.v1. What is never written, what is kept short and apart, how long each store keeps what it has, and what a person can do about it.
 type PrivacyPolicy struct {
-	Schema    string                       `json:"schema"`
-	Version   int64                        `json:"version"`
-	Topics    []PrivacyPolicyTopic         `json:"topics"`
-	Retention []PrivacyPolicyRetentionItem `json:"retention"` // For each store the rules that the daily audit checks.
-	Controls  []string                     `json:"controls"`  // All four.
-	Notices   []PrivacyPolicyNotice        `json:"notices"`   // The words of the notices.
+	Schema     string                       `json:"schema"`
+	Version    int64                        `json:"version"`
+	Topics     []PrivacyPolicyTopic         `json:"topics"`
+	Retention  []PrivacyPolicyRetentionItem `json:"retention"` // For each store the rules that the daily audit checks.
+	Controls   []string                     `json:"controls"`  // All four.
+	Notices    []PrivacyPolicyNotice        `json:"notices"`   // The words of the notices.
+	Provenance hux.Provenance               `json:"provenance"`
 }
 
 // PrivacyPolicyTopic is a part of hux.privacy_policy.v1.
@@ -863,7 +888,7 @@ type PrivacyPolicyTopic struct {
 
 // PrivacyPolicyRetentionItem is a part of hux.privacy_policy.v1.
 type PrivacyPolicyRetentionItem struct {
-	Store      string `json:"store"` // events, memory, artifacts, versions, blobs, citations, notices, search_entries or idempotency_rows
+	Store      string `json:"store"` // events, messages, runs, policies, memory, artifacts, versions, blobs, approvals, grants, receipts, sources, passages, citations, notebooks, notices, attachments, search_entries or idempotency_rows
 	Rule       string `json:"rule"`
 	MaxAgeDays *int64 `json:"max_age_days"` // null for until it is forgotten.
 }
@@ -903,9 +928,9 @@ type Project struct {
 	Schema          string         `json:"schema"`
 	ID              string         `json:"id"`
 	Revision        int64          `json:"revision"`
-	Title           string         `json:"title"`
+	Title           string         `json:"title"` // Empty once the project is forgotten.
 	Description     *string        `json:"description,omitzero"`
-	State           string         `json:"state"` // active or archived
+	State           string         `json:"state"` // active, archived or forgotten
 	Tags            []string       `json:"tags,omitzero"`
 	Pinned          *bool          `json:"pinned,omitzero"`
 	MemoryScope     *string        `json:"memory_scope,omitzero"` // shared or project_only
@@ -1079,13 +1104,13 @@ type ResearchNotebook struct {
 	ID         string         `json:"id"`
 	Owner      hux.User       `json:"owner"`
 	Revision   int64          `json:"revision"`
-	Title      string         `json:"title"`
+	Title      string         `json:"title"` // Empty once the notebook is forgotten.
 	ProjectID  *string        `json:"project_id,omitzero"`
 	Question   *string        `json:"question,omitzero"`
 	SourceIDs  []string       `json:"source_ids"`
 	PassageIDs []string       `json:"passage_ids"`
 	Notes      []ResearchNote `json:"notes"`
-	State      string         `json:"state"` // active or archived
+	State      string         `json:"state"` // active, archived or forgotten
 	CreatedAt  hux.Time       `json:"created_at"`
 	UpdatedAt  hux.Time       `json:"updated_at"`
 	Provenance hux.Provenance `json:"provenance"`
@@ -1117,7 +1142,7 @@ type RetentionAuditPeriod struct {
 // RetentionAuditRule is a part of hux.retention_audit.v1.
 type RetentionAuditRule struct {
 	Rule         string `json:"rule"`
-	Store        string `json:"store"` // events, memory, artifacts, versions, blobs, citations, notices, search_entries or idempotency_rows
+	Store        string `json:"store"` // events, messages, runs, policies, memory, artifacts, versions, blobs, approvals, grants, receipts, sources, passages, citations, notebooks, notices, attachments, search_entries or idempotency_rows
 	Checked      int64  `json:"checked"`
 	OverdueFound int64  `json:"overdue_found"`
 	Removed      int64  `json:"removed"`
@@ -1126,19 +1151,20 @@ type RetentionAuditRule struct {
 
 // Search is hux.search.v1. A page of what was found, and where was looked.
 type Search struct {
-	Schema     string       `json:"schema"`
-	Items      []SearchItem `json:"items"`
-	Next       *string      `json:"next"` // Where the next page begins; null at the end.
-	Indexed    []string     `json:"indexed"`
-	NotIndexed []string     `json:"not_indexed"` // What somebody may look for here in vain.
+	Schema     string         `json:"schema"`
+	Items      []SearchItem   `json:"items"`
+	Next       *string        `json:"next"` // Where the next page begins; null at the end.
+	Indexed    []string       `json:"indexed"`
+	NotIndexed []string       `json:"not_indexed"` // What somebody may look for here in vain.
+	Provenance hux.Provenance `json:"provenance"`
 }
 
 // SearchItem is a part of hux.search.v1.
 type SearchItem struct {
-	Type      string  `json:"type"` // project, conversation or artifact
-	ID        string  `json:"id"`
+	Type      string  `json:"type"` // project, conversation, artifact or message
+	ID        string  `json:"id"`   // A record's own, or a message's.
 	Title     string  `json:"title"`
-	Field     string  `json:"field"`   // project.title, project.description, conversation.title, artifact.title, artifact.text or tags
+	Field     string  `json:"field"`   // project.title, project.description, conversation.title, artifact.title, artifact.text, tags or message.text
 	Snippet   string  `json:"snippet"` // Plain text around what was found.
 	ProjectID *string `json:"project_id"`
 }
@@ -1155,6 +1181,14 @@ type SourceCreate struct {
 	Author         *string           `json:"author,omitzero"`
 	Sensitivity    *string           `json:"sensitivity,omitzero"` // normal, sensitive or restricted
 	Redaction      *RedactionRequest `json:"redaction,omitzero"`
+}
+
+// SourceSnapshot is hux.source.snapshot.v1. What an agent has read of a pending source, kept as a version of an artifact. The source is ready then.
+type SourceSnapshot struct {
+	Snapshot    hux.EvidenceRef `json:"snapshot"`
+	MediaType   string          `json:"media_type"`
+	PublishedAt *hux.Time       `json:"published_at,omitzero"`
+	Author      *string         `json:"author,omitzero"`
 }
 
 // Source is hux.source.v1. Something that an answer may cite, as it was when it was last read. Reading it again gives it the next version.
@@ -1194,6 +1228,7 @@ type Suggestion struct {
 	CooldownSeconds int64            `json:"cooldown_seconds"` // How long after it was shown it is not offered again.
 	Dismissable     bool             `json:"dismissable"`
 	RequiresFlags   []string         `json:"requires_flags,omitzero"`
+	Provenance      hux.Provenance   `json:"provenance"`
 }
 
 // SuggestionAction is a part of hux.suggestion.v1. What is offered: to open one of the pages of hux, or to choose a mode.
@@ -1239,7 +1274,7 @@ type GrantScope struct {
 
 // SessionRef is shared by records. A session of the gateway, which the router knows the conversation of.
 type SessionRef struct {
-	System string `json:"system"` // hermes_session, webui or telegram
+	System string `json:"system"`
 	ID     string `json:"id"`
 }
 
@@ -1282,6 +1317,31 @@ type LineageNode struct {
 	Depth    int64   `json:"depth"`
 	Title    string  `json:"title"` // Empty once the conversation is forgotten.
 	State    string  `json:"state"` // active, archived or forgotten
+}
+
+// Consent is shared by records. What a person has agreed to be done with it, and where that may run.
+type Consent struct {
+	Use      string    `json:"use"`      // What for, such as transcribe.
+	Locality string    `json:"locality"` // local or hosted
+	At       hux.Time  `json:"at"`
+	Actor    hux.Actor `json:"actor"`
+}
+
+// ApprovalDecision is shared by records. What a person decided about an approval.
+type ApprovalDecision struct {
+	Choice  string      `json:"choice"` // once, session, always or deny
+	Reason  *string     `json:"reason,omitzero"`
+	Actor   hux.Actor   `json:"actor"`
+	At      hux.Time    `json:"at"`
+	Surface hux.Surface `json:"surface"` // chat, worker, telegram or voice
+	GrantID *string     `json:"grant_id"`
+}
+
+// Fault is shared by records. What is wrong, and where. No value is in it.
+type Fault struct {
+	Pointer string `json:"pointer"` // RFC 6901: where in the request body.
+	Code    string `json:"code"`    // The keyword of JSON Schema that the value breaks, or a rule's name or error code.
+	Message string `json:"message"`
 }
 
 // BlobRef is shared by records. Bytes that were uploaded before. To know a digest gives no access.

@@ -52,7 +52,7 @@ type Memory struct {
 // ExternalRef is a name that another system knows the conversation by, as a
 // keyed hash.
 type ExternalRef struct {
-	System string `json:"system"` // hermes_session, webui or telegram
+	System string `json:"system"` // such as hermes_session, webui or telegram
 	IDHash string `json:"id_hash"`
 }
 

@@ -133,9 +133,6 @@ func (s *Service) Commits(tx *store.Tx, conversationID, messageID string) error 
 }
 
 func (s *Service) claim(tx *store.Tx, bucket, conversationID, id, refusal string) error {
-	if strings.Trim(id, ".") == "" { // a path can't name it
-		return hux.Errorf(hux.SchemaInvalid, "An id is not dots alone.")
-	}
 	key := s.keys.Short(bucket, id)
 	value := tx.Get(bucket, key)
 	if value == nil {

@@ -164,7 +164,7 @@ type Create struct {
 
 // Ref is a session of another system.
 type Ref struct {
-	System string `json:"system"` // hermes_session, webui or telegram
+	System string `json:"system"` // such as hermes_session, webui or telegram
 	ID     string `json:"id"`
 }
 

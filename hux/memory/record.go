@@ -113,6 +113,16 @@ type Export struct {
 	Schema     string            `json:"schema"`
 	ExportedAt hux.Time          `json:"exported_at"`
 	Items      []json.RawMessage `json:"items"`
+
+	Provenance hux.Provenance `json:"provenance"`
+}
+
+// Prompt is hux.memory.prompt.v1: what may stand before the assistant in a
+// conversation is asked for.
+type Prompt struct {
+	ConversationID string `json:"conversation_id"`
+	RunID          string `json:"run_id"`
+	MaxChars       *int   `json:"max_chars"` // nil: 4000
 }
 
 // The states.

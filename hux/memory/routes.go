@@ -43,6 +43,11 @@ func Routes() []api.Route {
 			Method: "GET", Path: "/memory/export", Summary: "All of the caller's entries, as they may leave the tenant",
 			Flags: flags, Kinds: person, Record: "hux.memory_export.v1",
 		},
+		{
+			Method: "POST", Path: "/memory/prompt", Summary: "What may stand before the assistant in a conversation, on one page; its log says by ids alone what was used",
+			Flags: flags, Kinds: []hux.Kind{hux.KindHuman, hux.KindAgent}, Request: "hux.memory.prompt.v1", Record: Schema, Answer: api.Page,
+			Errors: []hux.Code{hux.UnknownReference, hux.MemoryDisabled},
+		},
 		{Method: "GET", Path: "/memory/{id}", Summary: "An entry with its trail, be it forgotten", Flags: flags, Record: Schema},
 		act("approve", "Lets a proposed entry count; a correction takes the place of what it corrects"),
 		act("reject", "Drops a proposed entry and its content"),

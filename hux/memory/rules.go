@@ -22,17 +22,27 @@ const (
 )
 
 // ApprovalMode is the mode of an entry for which asked was asked: ask wherever
-// a person must approve it, whatever was asked. An agent's correction waits
-// too; a person's counts at once.
+// a person must approve it, whatever was asked. What an agent proposes always
+// waits; a person's own entry may count at once.
 func ApprovalMode(asked, sensitivity, source string, by hux.Kind) string {
-	if asked == auto && sensitivity == "normal" && !slices.Contains(asking, source) && (source != correction || by == hux.KindHuman) {
+	if asked == auto && sensitivity == "normal" && !slices.Contains(asking, source) && by == hux.KindHuman {
 		return auto
 	}
 	return ask
 }
 
+// SensitivityOf is the sensitivity of an entry that is said to be so sensitive:
+// a sensitive topic counts for more than what is said.
+func SensitivityOf(said string, topics []string) string {
+	if said == "normal" && slices.ContainsFunc(topics, func(topic string) bool { return slices.Contains(hux.SensitiveTopics, topic) }) {
+		return sensitive
+	}
+	return said
+}
+
 // claim is what the record and the requests have in common.
 type claim struct {
+	content     string
 	topics      []string
 	scope       Scope
 	sensitivity string
@@ -46,7 +56,7 @@ var Rules = map[string]schema.Rule{
 	Schema: schema.RuleOf(faultsOfMemory),
 	"hux.memory.create.v1": schema.RuleOf(func(c *Create) schema.Faults {
 		return slices.Concat(
-			faultsOf("", claim{c.Topics, c.Scope, c.Sensitivity, c.Retention, c.Source, c.Corrects}, time.Time{}),
+			faultsOf("", claim{c.Content, c.Topics, c.Scope, c.Sensitivity, c.Retention, c.Source, c.Corrects}, time.Time{}),
 			faultsOfSource(c.Source, c.Corrects),
 		)
 	}),
@@ -54,21 +64,26 @@ var Rules = map[string]schema.Rule{
 	"hux.memory.import.v1": schema.RuleOf(func(i *Import) schema.Faults {
 		faults := faultsOfSource(Source{"import", i.Evidence}, nil)
 		for n, e := range i.Items {
-			faults = append(faults, faultsOf(fmt.Sprintf("/items/%d", n), claim{topics: e.Topics, scope: e.Scope, sensitivity: e.Sensitivity, retention: e.Retention}, time.Time{})...)
+			faults = append(faults, faultsOf(fmt.Sprintf("/items/%d", n), claim{content: e.Content, topics: e.Topics, scope: e.Scope, sensitivity: e.Sensitivity, retention: e.Retention}, time.Time{})...)
 		}
 		return faults
 	}),
 }
 
 func faultsOfMemory(m *Memory) schema.Faults {
+	content := ""
+	if m.Content != nil {
+		content = *m.Content
+	}
 	faults := slices.Concat(
-		faultsOf("", claim{m.Topics, m.Scope, m.Sensitivity, m.Retention, m.Source, m.Corrects}, m.CreatedAt.Time),
+		faultsOf("", claim{content, m.Topics, m.Scope, m.Sensitivity, m.Retention, m.Source, m.Corrects}, m.CreatedAt.Time),
 		faultsOfSource(m.Source, m.Corrects),
 		faultsOfTransitions(m),
 	)
 	if m.ApprovalMode == auto && ApprovalMode(auto, m.Sensitivity, m.Source.Kind, m.Provenance.Actor.Kind) == ask {
 		faults.Add("/approval_mode", "approval_required", "must be ask: a person has to approve it")
 	}
+	faults.AddIf(SensitivityOf(m.Sensitivity, m.Topics) != m.Sensitivity, "/sensitivity", "sensitive_topic", "must be sensitive, as a topic is")
 	if m.SupersededBy != nil && m.State != Expired && m.State != Forgotten {
 		faults.Add("/superseded_by", "superseded_but_current", "must be null before another entry has taken its place")
 	}
@@ -78,12 +93,12 @@ func faultsOfMemory(m *Memory) schema.Faults {
 // faultsOfEdit judges the members that an edit names; what it takes over from
 // the corrected entry is judged with the entry that comes of it.
 func faultsOfEdit(e *Edit) schema.Faults {
-	c := claim{topics: e.Topics, sensitivity: "normal"}
+	c := claim{content: e.Content, topics: e.Topics, sensitivity: "normal"}
 	if e.Sensitivity != nil {
 		c.sensitivity = *e.Sensitivity
 	}
 	faults := faultsOfTopics("", c)
-	if c.sensitivity != sensitive {
+	if SensitivityOf(c.sensitivity, c.topics) != sensitive {
 		return faults
 	}
 	if e.Scope != nil {
@@ -99,7 +114,7 @@ func faultsOfEdit(e *Edit) schema.Faults {
 // entry was, zero where that is not known.
 func faultsOf(at string, c claim, made time.Time) schema.Faults {
 	faults := faultsOfTopics(at, c)
-	if c.sensitivity == sensitive {
+	if SensitivityOf(c.sensitivity, c.topics) == sensitive {
 		faults = slices.Concat(faults, faultsOfScope(at, c.scope), faultsOfRetention(at, c.retention, made))
 	}
 	return faults
@@ -112,6 +127,7 @@ func faultsOfTopics(at string, c claim) (faults schema.Faults) {
 			faults.Add(fmt.Sprintf("%s/topics/%d", at, i), string(hux.MemoryTopicForbidden), "is never remembered")
 		}
 	}
+	faults.AddIf(StatesOf(c.content) != "", at+"/content", string(hux.MemoryTopicForbidden), "states what is never remembered")
 	if c.sensitivity == restricted {
 		faults.Add(at+"/sensitivity", string(hux.MemoryTopicForbidden), "is never remembered")
 	}

@@ -171,15 +171,15 @@ func TestRulesOfRequests(t *testing.T) {
 	}
 }
 
-// auto is given to what a person said or the assistant concluded, at the
-// lowest sensitivity, and to nothing else.
+// auto is given to a person's own entry of no foreign source, at the lowest
+// sensitivity, and to nothing else.
 func TestApprovalMode(t *testing.T) {
 	for _, asked := range []string{"auto", "ask", "", "nonsense"} {
 		for _, sensitivity := range []string{"normal", "sensitive", "restricted", ""} {
 			for _, source := range []string{"user_statement", "inferred", "web", "document", "tool", "import", "correction"} {
 				for _, by := range []hux.Kind{hux.KindHuman, hux.KindAgent, hux.KindWorker, hux.KindSystem} {
 					want := "ask"
-					free := source == "user_statement" || source == "inferred" || source == "import" || source == "correction" && by == hux.KindHuman
+					free := by == hux.KindHuman && slices.Contains([]string{"user_statement", "inferred", "import", "correction"}, source)
 					if asked == "auto" && sensitivity == "normal" && free {
 						want = "auto"
 					}

@@ -53,7 +53,7 @@ func TestModesAreInSwitchyard(t *testing.T) {
 	}
 	pins := map[modes.Locality]int{}
 	for id, r := range s {
-		if modes.NamesVendor(id) {
+		if hux.NamesVendor(id) {
 			t.Errorf("%s names a vendor", id)
 		}
 		if regexp.MustCompile(modes.Catalogue[0].PinPattern).MatchString(id) {
@@ -180,7 +180,7 @@ func TestNamesVendor(t *testing.T) {
 		"atlas/manual/hosted-one": false, "atlas/auto/private": false, "": false, "ein Bild": false, "metal": false,
 		"gpt": true, "GPT-4o": true, "atlas/manual/gpt4o": true, "x/claude_3": true, "llama3": true, "ai21": true, "mistral-large": true, "Gemini": true,
 	} {
-		if got := modes.NamesVendor(text); got != want {
+		if got := hux.NamesVendor(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

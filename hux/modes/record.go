@@ -1,5 +1,7 @@
 package modes
 
+import "bstein.dev/hux/hux"
+
 // Mode is hux.mode.v1: one way of working that a person picks. It is mapped to
 // constraints and a route, never to a vendor.
 type Mode struct {
@@ -10,6 +12,8 @@ type Mode struct {
 	Constraints  Constraints `json:"constraints"`
 	DefaultRoute string      `json:"default_route"` // of the route catalogue
 	PinPattern   string      `json:"pin_pattern"`   // what a route that may be pinned looks like, as a regular expression
+
+	Provenance hux.Provenance `json:"provenance"` // of the answer that it is given in
 }
 
 // Constraints are what holds in a mode.
@@ -48,11 +52,11 @@ var (
 
 // Catalogue is the five modes, in the order in which a person is offered them.
 var Catalogue = []Mode{
-	{Schema, Fast, "Fast", "Short answers at once.", anywhere, "atlas/auto/fast", pinned},
-	{Schema, Thoughtful, "Thoughtful", "Takes its time to think before it answers.", anywhere, "atlas/auto/thoughtful", pinned},
-	{Schema, Research, "Research", "Reads sources and says which it rests on.", anywhere, "atlas/auto/research", pinned},
-	{Schema, Create, "Create", "Writes and makes things with you.", anywhere, "atlas/auto/create", pinned},
-	{Schema, Private, "Private", "Stays on your own machines: no web, no memory, and nothing of it is kept.", atHome, "atlas/auto/private", pinned},
+	{Schema: Schema, Mode: Fast, Label: "Fast", Description: "Short answers at once.", Constraints: anywhere, DefaultRoute: "atlas/auto/fast", PinPattern: pinned},
+	{Schema: Schema, Mode: Thoughtful, Label: "Thoughtful", Description: "Takes its time to think before it answers.", Constraints: anywhere, DefaultRoute: "atlas/auto/thoughtful", PinPattern: pinned},
+	{Schema: Schema, Mode: Research, Label: "Research", Description: "Reads sources and says which it rests on.", Constraints: anywhere, DefaultRoute: "atlas/auto/research", PinPattern: pinned},
+	{Schema: Schema, Mode: Create, Label: "Create", Description: "Writes and makes things with you.", Constraints: anywhere, DefaultRoute: "atlas/auto/create", PinPattern: pinned},
+	{Schema: Schema, Mode: Private, Label: "Private", Description: "Stays on your own machines: no web, no memory, and nothing of it is kept.", Constraints: atHome, DefaultRoute: "atlas/auto/private", PinPattern: pinned},
 }
 
 // Find gives the mode of a name.

@@ -7,26 +7,20 @@ import (
 	"bstein.dev/hux/hux/schema"
 )
 
-// Rules are what the schemas can't say of a mode and of the request for one.
+// Rules are what the schema can't say of a mode. That no route names a vendor
+// is in the routes' own format.
 var Rules = map[string]schema.Rule{
 	Schema: schema.RuleOf(func(m *Mode) schema.Faults {
 		var faults schema.Faults
-		for at, text := range map[string]string{"/label": m.Label, "/description": m.Description, "/default_route": m.DefaultRoute} {
-			faults.AddIf(NamesVendor(text), at, string(hux.VendorName), vendorNamed)
+		for at, text := range map[string]string{"/label": m.Label, "/description": m.Description} {
+			faults.AddIf(hux.NamesVendor(text), at, string(hux.VendorName), "has the name of a vendor or of a model in it")
 		}
 		if m.Mode == Private && m.Constraints != atHome {
 			faults.Add("/constraints", "private_constraints", "must be local only, without memory and web, ephemeral and not overridable")
 		}
 		return faults
 	}),
-	"hux.mode.put.v1": schema.RuleOf(func(p *Put) schema.Faults {
-		var faults schema.Faults
-		faults.AddIf(p.Route != nil && NamesVendor(*p.Route), "/route", string(hux.VendorName), vendorNamed)
-		return faults
-	}),
 }
-
-const vendorNamed = "has the name of a vendor or of a model in it"
 
 // Resolve is the route that a conversation takes in a mode: the pinned one, or
 // the mode's own where pin is nil. The error is an *hux.Error: vendor_name,
@@ -42,7 +36,7 @@ func (s Switchyard) Resolve(mode string, pin *string) (Route, error) {
 	id := m.DefaultRoute
 	if pin != nil {
 		id = *pin
-		if NamesVendor(id) {
+		if hux.NamesVendor(id) {
 			return Route{}, hux.Errorf(hux.VendorName, "A route is named without its vendor or model.")
 		}
 		if !strings.HasPrefix(id, strings.TrimPrefix(m.PinPattern, "^")) {

@@ -14,6 +14,8 @@ type Suggestion struct {
 	CooldownSeconds int      `json:"cooldown_seconds"`
 	Dismissable     bool     `json:"dismissable"` // always true
 	RequiresFlags   []string `json:"requires_flags,omitempty"`
+
+	Provenance hux.Provenance `json:"provenance"` // of the answer that it is given in
 }
 
 // Action is what a suggestion offers.

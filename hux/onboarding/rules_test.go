@@ -145,7 +145,7 @@ func TestStop(t *testing.T) {
 // Each entry of the catalogue keeps the record's rules, and names flags, modes
 // and moments that there are.
 func TestCatalogue(t *testing.T) {
-	set, err := schema.Load(contract.Schemas)
+	set, err := schema.Load(contract.Schemas, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +155,7 @@ func TestCatalogue(t *testing.T) {
 	}
 	seen, used := map[string]bool{}, map[string]bool{}
 	for _, s := range onboarding.Catalogue() {
+		s.Provenance = hux.Provenance{Surface: hux.SurfaceChat, Actor: hux.Actor{Kind: hux.KindHuman, ID: "usr_0123456789abcdef"}} // of who asks
 		text, err := json.Marshal(s)
 		if err != nil {
 			t.Fatal(err)

@@ -24,11 +24,12 @@ func days(n int) *int { return &n }
 // The policy that ships keeps the record's rules, and says something of every
 // topic and every store there is.
 func TestDefaultPolicy(t *testing.T) {
-	set, err := schema.Load(contract.Schemas)
+	set, err := schema.Load(contract.Schemas, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := privacy.Default()
+	p.Provenance = hux.Provenance{Surface: hux.SurfaceChat, Actor: hux.Actor{Kind: hux.KindHuman, ID: "usr_0123456789abcdef"}} // of who asks
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)

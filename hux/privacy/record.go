@@ -10,6 +10,8 @@ type Policy struct {
 	Retention []Retention `json:"retention"`
 	Controls  []string    `json:"controls"` // all of Controls
 	Notices   []Words     `json:"notices"`
+
+	Provenance hux.Provenance `json:"provenance"` // of the answer that it is given in
 }
 
 // Topic is what the policy says of a topic.
@@ -108,12 +110,22 @@ type Forget struct {
 // Counts says how many were removed of each.
 type Counts struct {
 	Events          int `json:"events"`
+	Messages        int `json:"messages"`
+	Runs            int `json:"runs"`
+	Policies        int `json:"policies"`
 	Memory          int `json:"memory"`
 	Artifacts       int `json:"artifacts"`
 	Versions        int `json:"versions"`
 	Blobs           int `json:"blobs"`
+	Approvals       int `json:"approvals"`
+	Grants          int `json:"grants"`
+	Receipts        int `json:"receipts"`
+	Sources         int `json:"sources"`
+	Passages        int `json:"passages"`
 	Citations       int `json:"citations"`
+	Notebooks       int `json:"notebooks"`
 	Notices         int `json:"notices"`
+	Attachments     int `json:"attachments"`
 	SearchEntries   int `json:"search_entries"`
 	IdempotencyRows int `json:"idempotency_rows"`
 }
@@ -121,7 +133,7 @@ type Counts struct {
 // Kept is what was not removed, and why.
 type Kept struct {
 	Ref    string `json:"ref"`
-	Reason string `json:"reason"` // shared_artifact, promoted or audit
+	Reason string `json:"reason"` // shared_artifact, shared_source, shared_notebook, promoted or audit
 }
 
 // Branch is a conversation that began as the forgotten one.

@@ -19,7 +19,7 @@ type Project struct {
 	hux.Meta
 	Title           string   `json:"title"`
 	Description     string   `json:"description,omitempty"`
-	State           string   `json:"state"` // active or archived
+	State           string   `json:"state"` // active, archived or forgotten
 	Tags            []string `json:"tags"`
 	Pinned          bool     `json:"pinned"`
 	MemoryScope     string   `json:"memory_scope"` // shared or project_only
@@ -67,6 +67,8 @@ type Lineage struct {
 	Ancestors []Node `json:"ancestors"` // from the root to the parent
 	Self      Node   `json:"self"`
 	Children  []Node `json:"children"`
+
+	Provenance hux.Provenance `json:"provenance"`
 }
 
 // Node is a conversation in a Lineage.
@@ -86,11 +88,13 @@ type Search struct {
 	Next       *string  `json:"next"`
 	Indexed    []string `json:"indexed"`
 	NotIndexed []string `json:"not_indexed"`
+
+	Provenance hux.Provenance `json:"provenance"`
 }
 
 // Hit is one thing that was found.
 type Hit struct {
-	Type      string  `json:"type"` // project, conversation or artifact
+	Type      string  `json:"type"` // project, conversation, artifact or message
 	ID        string  `json:"id"`
 	Title     string  `json:"title"`
 	Field     string  `json:"field"` // one of Indexed
@@ -101,14 +105,17 @@ type Hit struct {
 // What a search looks into, and what it does not yet.
 var (
 	Indexed    = []string{"project.title", "project.description", "conversation.title", "artifact.title", "artifact.text", "tags"}
-	NotIndexed = []string{"message_text"}
+	NotIndexed = []string{"message.text"}
 )
 
 // The states.
 const (
-	Active   = "active"
-	Archived = "archived"
+	Active    = "active"
+	Archived  = "archived"
+	Forgotten = "forgotten"
 )
 
 // States is the project's state machine. Archiving deletes nothing.
-var States = hux.Machine{Name: "project", Start: Active, Moves: map[string][]string{Active: {Archived}, Archived: {Active}}}
+var States = hux.Machine{Name: "project", Start: Active, Moves: map[string][]string{
+	Active: {Archived, Forgotten}, Archived: {Active, Forgotten}, Forgotten: {},
+}}

@@ -15,6 +15,7 @@ const Flag = "hux.projects"
 // Routes are the card's lines of /hux/v1.
 func Routes() []api.Route {
 	flags := []string{Flag}
+	person := []hux.Kind{hux.KindHuman}
 	return []api.Route{
 		{
 			Method: "GET", Path: "/projects", Summary: "The tenant's projects, newest first",
@@ -28,6 +29,10 @@ func Routes() []api.Route {
 		{
 			Method: "PATCH", Path: "/projects/{id}", Summary: "Changes a project, as a merge patch (RFC 7396); to archive it moves nothing out of it",
 			Flags: flags, Request: "hux.project.patch.v1", IfMatch: true, Record: Schema, Errors: []hux.Code{hux.UnknownReference, hux.InvalidTransition},
+		},
+		{
+			Method: "POST", Path: "/projects/{id}/forget", Summary: "Forgets a project: its artifacts go, and its conversations leave it",
+			Flags: flags, Kinds: person, Record: Schema, Errors: []hux.Code{hux.BadPrecondition, hux.PreconditionFailed},
 		},
 		{
 			Method: "POST", Path: "/conversations/{id}/branch", Summary: "Opens a conversation that shares this one's events up to one of them",

@@ -48,12 +48,12 @@ func faultsOfLineage(l *Lineage) (faults schema.Faults) {
 }
 
 // prefixes are those of the ids of what may be found.
-var prefixes = map[string]string{"project": "prj", "conversation": "cnv", "artifact": "art"}
+var prefixes = map[string]string{"project": "prj", "conversation": "cnv", "artifact": "art"} // a message has the id of its reporter
 
 func faultsOfSearch(s *Search) (faults schema.Faults) {
 	const mismatch = "search_mismatch"
 	for i, hit := range s.Items {
-		if !hux.ValidID(prefixes[hit.Type], hit.ID) {
+		if prefix, ours := prefixes[hit.Type]; ours && !hux.ValidID(prefix, hit.ID) {
 			faults.Add(fmt.Sprintf("/items/%d/id", i), mismatch, "must be an id of the item's type")
 		}
 		of, _, qualified := strings.Cut(hit.Field, ".")

@@ -79,7 +79,7 @@ func TestRulesOfSearch(t *testing.T) {
 		"as it is":                 {func(*projects.Search) {}, nil},
 		"nothing found":            {func(s *projects.Search) { s.Items = nil }, nil},
 		"an id of another type":    {func(s *projects.Search) { s.Items[0].ID = s.Items[1].ID }, []string{"/items/0/id search_mismatch"}},
-		"a type that is none":      {func(s *projects.Search) { s.Items[1].Type = "message" }, []string{"/items/1/id search_mismatch"}},
+		"a message, by its tags":   {func(s *projects.Search) { s.Items[1].Type = "message" }, nil},
 		"a field of another type":  {func(s *projects.Search) { s.Items[0].Field = "project.title" }, []string{"/items/0/field search_mismatch"}},
 		"a field nobody looked at": {func(s *projects.Search) { s.Indexed = s.Indexed[:3] }, []string{"/items/1/field search_mismatch"}},
 		"looked at and not":        {func(s *projects.Search) { s.NotIndexed = append(s.NotIndexed, "tags") }, []string{"/not_indexed/1 search_mismatch"}},
@@ -272,7 +272,7 @@ func TestStates(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
 		legal    bool
-	}{{"active", "archived", true}, {"archived", "active", true}, {"active", "forgotten", false}, {"active", "active", false}, {"", "active", false}} {
+	}{{"active", "archived", true}, {"archived", "active", true}, {"active", "forgotten", true}, {"archived", "forgotten", true}, {"forgotten", "active", false}, {"active", "active", false}, {"", "active", false}} {
 		if err := projects.States.Check(c.from, c.to); (err == nil) != c.legal {
 			t.Errorf("%s to %s: %v", c.from, c.to, err)
 		}

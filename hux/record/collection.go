@@ -132,8 +132,8 @@ func (c *Collection[T]) Create(tx *store.Tx, call *api.Call, owner hux.User, fn 
 }
 
 // Change writes what fn makes of a record that the caller may see, as its next
-// revision. The precondition is held first, and a change of state must be one
-// of the legal moves.
+// revision; where fn changes nothing there is none. The precondition is held
+// first, and a change of state must be one of the legal moves.
 func (c *Collection[T]) Change(tx *store.Tx, call *api.Call, id string, p *api.Precondition, fn func(*T) error) (*T, error) {
 	r, err := c.Load(tx, call, id)
 	if err != nil {
@@ -155,7 +155,14 @@ func (c *Collection[T]) Alter(tx *store.Tx, r *T, fn func(*T) error) error {
 	if c.spec.State != nil {
 		before = *c.spec.State(r)
 	}
+	was, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
 	if err := fn(r); err != nil {
+		return err
+	}
+	if is, err := json.Marshal(r); err != nil || bytes.Equal(is, was) {
 		return err
 	}
 	if c.spec.State != nil {

@@ -16,6 +16,12 @@ func MaskText(s string) (masked string, ruleIDs []string) {
 	return masked, r.list()
 }
 
+// Secretive reports whether s looks like a secret, at least in part.
+func Secretive(s string) bool {
+	masked, _ := MaskText(s)
+	return masked != s
+}
+
 // maxPasses is how often the rules run over a text, since what one leaves may
 // be for another to see. Text that does not come to rest is masked whole.
 const maxPasses = 6

@@ -39,6 +39,14 @@ type SourceCreate struct {
 	Redaction      *hux.Redaction   `json:"redaction"`
 }
 
+// SourceSnapshot is hux.source.snapshot.v1: what an agent has read of a source.
+type SourceSnapshot struct {
+	Snapshot    hux.EvidenceRef `json:"snapshot"` // the artifact_version that holds it
+	MediaType   string          `json:"media_type"`
+	PublishedAt *hux.Time       `json:"published_at"`
+	Author      *string         `json:"author"`
+}
+
 // Passage is hux.passage.v1: words that were found in a source.
 type Passage struct {
 	hux.Meta
@@ -122,7 +130,7 @@ type Notebook struct {
 	SourceIDs  []string `json:"source_ids"`
 	PassageIDs []string `json:"passage_ids"`
 	Notes      []Note   `json:"notes"`
-	State      string   `json:"state"` // active or archived
+	State      string   `json:"state"` // active, archived or forgotten
 }
 
 // Note is what somebody makes of citations. Its id is its writer's to choose.
@@ -180,5 +188,5 @@ const (
 // SourceStates is the state machine of a source's status. A source that is
 // read again stays ready.
 var SourceStates = hux.Machine{Name: "source", Start: Pending, Moves: map[string][]string{
-	Pending: {Ready, Failed}, Ready: {Gone}, Failed: {}, Gone: {},
+	Pending: {Ready, Failed, Gone}, Ready: {Gone}, Failed: {Gone}, Gone: {},
 }}

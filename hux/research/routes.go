@@ -19,6 +19,8 @@ func Routes() []api.Route {
 	page := []string{"cursor", "limit"}
 	created := []int{http.StatusCreated}
 	references := []hux.Code{hux.UnknownReference}
+	person := []hux.Kind{hux.KindHuman}
+	act := []hux.Code{hux.BadPrecondition, hux.PreconditionFailed, hux.InvalidTransition}
 	return []api.Route{
 		{Method: "GET", Path: "/sources", Summary: "The caller's sources, newest first", Flags: flags, Query: page, Record: SourceSchema, Answer: api.Page},
 		{
@@ -27,6 +29,15 @@ func Routes() []api.Route {
 			Errors: []hux.Code{hux.UnknownReference, hux.PolicyDenied},
 		},
 		{Method: "GET", Path: "/sources/{id}", Summary: "A source", Flags: flags, Record: SourceSchema},
+		{
+			Method: "POST", Path: "/sources/{id}/snapshot", Summary: "Brings what an agent has read of a pending source, which is ready then",
+			Flags: flags, Kinds: []hux.Kind{hux.KindAgent}, Request: "hux.source.snapshot.v1", Record: SourceSchema, Errors: append(references, act...),
+		},
+		{
+			Method: "POST", Path: "/sources/{id}/refresh", Summary: "Has a source read again, as its next version",
+			Flags: flags, Kinds: people, Status: []int{http.StatusOK, http.StatusAccepted}, Record: SourceSchema, Errors: append(act, hux.PolicyDenied),
+		},
+		{Method: "POST", Path: "/sources/{id}/forget", Summary: "Forgets a source and what was read of it", Flags: flags, Kinds: person, Record: SourceSchema, Errors: act},
 		{Method: "GET", Path: "/passages", Summary: "The caller's passages, newest first", Flags: flags, Query: page, Record: PassageSchema, Answer: api.Page},
 		{
 			Method: "POST", Path: "/passages", Summary: "Adds a passage, if its words are in the source",
@@ -49,5 +60,6 @@ func Routes() []api.Route {
 			Method: "PATCH", Path: "/notebooks/{id}", Summary: "Changes a notebook, as a merge patch (RFC 7396)",
 			Flags: flags, Kinds: people, Request: "hux.research_notebook.patch.v1", IfMatch: true, Record: NotebookSchema, Errors: references,
 		},
+		{Method: "POST", Path: "/notebooks/{id}/forget", Summary: "Forgets a notebook", Flags: flags, Kinds: person, Record: NotebookSchema, Errors: act},
 	}
 }

@@ -269,7 +269,7 @@ func TestRulesAreTotal(t *testing.T) {
 }
 
 func TestSourceStates(t *testing.T) {
-	legal := map[string]string{"pending ready": "", "pending failed": "", "ready gone": ""}
+	legal := map[string]string{"pending ready": "", "pending failed": "", "pending gone": "", "ready gone": "", "failed gone": ""}
 	for from := range research.SourceStates.Moves {
 		for to := range research.SourceStates.Moves {
 			if _, ok := legal[from+" "+to]; ok != (research.SourceStates.Check(from, to) == nil) {

@@ -57,7 +57,7 @@ func mutate(v any, r *rand.Rand) any {
 // What the fast check accepts the library accepts; and the fast check knows
 // nearly all that is valid, or it would be no use.
 func TestCheckAgreesWithTheLibrary(t *testing.T) {
-	set, err := Load(contract.Schemas)
+	set, err := Load(contract.Schemas, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

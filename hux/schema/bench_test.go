@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	contract "bstein.dev/hux"
+	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/hux/schema"
 )
 
@@ -18,9 +19,11 @@ func example(t testing.TB, name string) []byte {
 	return text
 }
 
-func load(t testing.TB) *schema.Set {
+func load(t testing.TB) *schema.Set { return loadWith(t, cards.Rules()) }
+
+func loadWith(t testing.TB, rules map[string]schema.Rule) *schema.Set {
 	t.Helper()
-	set, err := schema.Load(contract.Schemas)
+	set, err := schema.Load(contract.Schemas, rules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func BenchmarkDecode(b *testing.B) {
 				b.Fatal(err)
 			}
 			var v event
-			if _, err := in.Into(&v); err != nil {
+			if err := in.Into(&v); err != nil {
 				b.Fatal(err)
 			}
 		}

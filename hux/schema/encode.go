@@ -6,6 +6,9 @@ import (
 	"slices"
 )
 
+// Encode writes a value, as Parse gives it, as JSON without blanks.
+func Encode(v any) []byte { return encode(nil, v) }
+
 // encode appends a value, as Parse gives it, to text as JSON: without spaces,
 // and with the names of each object in order, so that values that are the same
 // have the same text. It takes a third of the time of json.Marshal, which does

@@ -101,6 +101,10 @@ func faultOf(e *jsonschema.ValidationError) Fault {
 	case *kind.Const, *kind.Enum:
 		message = "is not one of the values allowed here"
 	case *kind.Format:
+		if k.Want == routeFormat {
+			code, message = string(hux.VendorName), "has the name of a vendor or of a model in it"
+			break
+		}
 		message = "does not have the format " + k.Want
 	case *kind.Pattern:
 		message = "does not match " + k.Want
@@ -137,7 +141,7 @@ func tooMany(tokens []string, keyword string, limit int, what string) Fault {
 	return Fault{pointer(tokens), keyword, atMost(limit, what)}
 }
 
-// Refused is the error of faults that rules found, nil where there are none:
+// Refused is the error of faults that schemas and rules found, nil where there are none:
 // the code of the first, in their order, that is one of the contract's, else
 // schema_invalid.
 func Refused(list []Fault) error {

@@ -20,12 +20,11 @@ type Finding struct {
 // and then, where that accepts it, against its rule, if it has one. The name ""
 // is for a record that says by its member schema what it is. A body goes
 // through the same door as in Decode, and ignored names the members that it
-// leaves there; how long a body may be is its route's to say. The error is that
-// there is no such schema, or a rule's own.
-func (s *Set) Inspect(name string, text []byte, rules map[string]Rule) (findings []Finding, ignored []string, err error) {
+// leaves there. The error is that there is no such schema, or a rule's own.
+func (s *Set) Inspect(name string, text []byte) (findings []Finding, ignored []string, err error) {
 	within := ofRecord
 	if _, verb := RecordOf(name); verb != "" {
-		within.values = ofBody.values
+		within = ofBody(name)
 	}
 	value, stopped, err := parse(text, within)
 	if err != nil {
@@ -35,14 +34,15 @@ func (s *Set) Inspect(name string, text []byte, rules map[string]Rule) (findings
 	if name == "" {
 		name, list = s.named(value)
 	}
+	var admitted []byte
 	if list == nil {
-		value, ignored, err = s.admit(name, value)
+		admitted, ignored, err = s.pass(name, value)
 		if list = refusedFor(err); err != nil && list == nil {
 			return nil, nil, err
 		}
 	}
-	if rule := rules[name]; list == nil && rule != nil {
-		if list, err = ruled(rule, value); err != nil {
+	if list == nil {
+		if list, err = s.broken(name, admitted); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -78,16 +78,17 @@ func (s *Set) named(record any) (string, []Fault) {
 	return name, nil
 }
 
-// admit gives a record, or what Decode leaves of a body.
-func (s *Set) admit(name string, value any) (passed any, ignored []string, err error) {
+// pass gives a record that fits its schema, or what Decode leaves of a body, as
+// JSON.
+func (s *Set) pass(name string, value any) (text []byte, ignored []string, err error) {
 	if _, verb := RecordOf(name); s.compiled[name] == nil || verb == "" {
-		return value, nil, s.Validate(name, value)
+		return encode(nil, value), nil, s.fits(name, value)
 	}
-	in, err := s.decode(name, value, 0)
+	in, err := s.admit(name, value, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	return in.Value, in.Ignored, nil
+	return in.Text, in.Ignored, nil
 }
 
 // refusedFor gives an error's faults, at least one; nil where it is no *hux.Error.
@@ -100,14 +101,6 @@ func refusedFor(err error) []Fault {
 		return list
 	}
 	return []Fault{{"", string(refused.Code), refused.Detail}}
-}
-
-func ruled(rule Rule, value any) ([]Fault, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	return rule(text)
 }
 
 func lineOf(text []byte, offset int) int {

@@ -44,7 +44,7 @@ func TestInspectNamesTheLine(t *testing.T) {
 		"larger than a body may be": {strings.Repeat(" ", schema.MaxBody) + event, "", "", 0},
 		"nothing at fault":          {event, "", "", 0},
 	} {
-		found, _, err := set.Inspect("hux.event.v1", []byte(c.text), nil)
+		found, _, err := set.Inspect("hux.event.v1", []byte(c.text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -64,7 +64,7 @@ func TestInspectNamesTheLine(t *testing.T) {
 // A record may be far larger than a body: what a list or a text of the contract
 // may hold is read whole. What a request's body may not hold is refused here too.
 func TestInspectReadsLargeRecords(t *testing.T) {
-	set := load(t)
+	set := loadWith(t, nil)
 	entry := string(example(t, "hux.memory.v1"))
 	list := func(item string, n int) string {
 		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
@@ -89,7 +89,7 @@ func TestInspectReadsLargeRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, _, err := set.Inspect(c.schema, text, nil)
+		found, _, err := set.Inspect(c.schema, text)
 		if err != nil || (c.want == "") != (len(found) == 0) || c.want != "" && found[0].Code != c.want {
 			t.Errorf("%s, %d bytes: %.300v, %v, want %q", name, len(text), found, err, c.want)
 		}
@@ -97,15 +97,15 @@ func TestInspectReadsLargeRecords(t *testing.T) {
 }
 
 func TestInspectAsksTheRuleLast(t *testing.T) {
-	set := load(t)
 	asked := ""
 	rule := func(record []byte) (schema.Faults, error) {
 		asked = string(record)
 		return schema.Faults{{Pointer: "/summary", Code: "too_short", Message: "is too short"}}, nil
 	}
 	rules := map[string]schema.Rule{"hux.event.create.v1": rule}
+	set := loadWith(t, rules)
 	body := "{\"kind\":\"run.started\",\n\"summary\":\"s\",\"colour\":1}"
-	found, ignored, err := set.Inspect("hux.event.create.v1", []byte(body), rules)
+	found, ignored, err := set.Inspect("hux.event.create.v1", []byte(body))
 	if err != nil || len(found) != 1 || found[0].Line != 2 || found[0].Code != "too_short" || !slices.Equal(ignored, []string{"colour"}) {
 		t.Errorf("%v, %v, %v", found, ignored, err)
 	}
@@ -113,26 +113,25 @@ func TestInspectAsksTheRuleLast(t *testing.T) {
 		t.Errorf("the rule was asked about %s, want %s", asked, want)
 	}
 	asked = ""
-	if found, _, err = set.Inspect("hux.event.create.v1", []byte(`{"kind":"run.started","seq":1}`), rules); err != nil || asked != "" || len(found) != 1 || found[0].Code != "read_only_field" {
+	if found, _, err = set.Inspect("hux.event.create.v1", []byte(`{"kind":"run.started","seq":1}`)); err != nil || asked != "" || len(found) != 1 || found[0].Code != "read_only_field" {
 		t.Errorf("%v, %v, asked about %q", found, err, asked)
 	}
 	broken := errors.New("broken")
 	rules["hux.event.create.v1"] = func([]byte) (schema.Faults, error) { return nil, broken }
-	if _, _, err = set.Inspect("hux.event.create.v1", []byte(body), rules); !errors.Is(err, broken) {
+	if _, _, err = set.Inspect("hux.event.create.v1", []byte(body)); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
-	if _, _, err = set.Inspect("hux.nothing.v1", []byte(`{}`), nil); err == nil {
+	if _, _, err = set.Inspect("hux.nothing.v1", []byte(`{}`)); err == nil {
 		t.Error("there is no such schema")
 	}
 }
 
 // Faults come in one order, whichever rule found which of them first.
 func TestFaultsHaveAnOrder(t *testing.T) {
-	set := load(t)
 	a, b, c := schema.Fault{Pointer: "/data", Code: "vendor_name"}, schema.Fault{Pointer: "/summary", Code: "self_sourced"}, schema.Fault{Pointer: "/summary", Code: "too_short"}
 	for _, list := range [][]schema.Fault{{a, b, c}, {c, b, a}, {b, c, a}} {
 		rules := map[string]schema.Rule{"hux.event.v1": func([]byte) (schema.Faults, error) { return slices.Clone(list), nil }}
-		found, _, err := set.Inspect("hux.event.v1", example(t, "hux.event.v1"), rules)
+		found, _, err := loadWith(t, rules).Inspect("hux.event.v1", example(t, "hux.event.v1"))
 		if err != nil || len(found) != 3 || found[0].Fault != a || found[1].Fault != b || found[2].Fault != c {
 			t.Errorf("%v: %v, %v", list, found, err)
 		}
@@ -159,7 +158,7 @@ func TestInspectReadsTheSchemaOfARecord(t *testing.T) {
 		`"event"`: "type",
 		`{`:       "invalid_json",
 	} {
-		found, _, err := set.Inspect("", []byte(text), nil)
+		found, _, err := set.Inspect("", []byte(text))
 		if err != nil || (want == "") != (len(found) == 0) || want != "" && found[0].Code != want {
 			t.Errorf("%.60s: %v, %v, want %q", text, found, err, want)
 		}
@@ -175,7 +174,7 @@ func FuzzInspect(f *testing.F) {
 	f.Add("", []byte(`"\`))
 	set := load(f)
 	f.Fuzz(func(t *testing.T, name string, text []byte) {
-		found, _, err := set.Inspect(name, text, nil)
+		found, _, err := set.Inspect(name, text)
 		if err != nil && set.File(name) != nil && name != "defs" {
 			t.Fatalf("%q: %v", text, err)
 		}

@@ -32,7 +32,7 @@ var keywords = map[string]within{
 }
 
 var (
-	formats    = []string{"date-time", "hux-name", "json-pointer", "uri-reference"}
+	formats    = []string{"date-time", "hux-name", "hux-route", "json-pointer", "uri-reference"}
 	types      = []string{"null", "boolean", "integer", "string", "array", "object"}
 	memberName = regexp.MustCompile(`^\$?[a-z][a-z0-9_.]{0,63}$`)
 	reference  = regexp.MustCompile(`^(defs\.json)?#/\$defs/[a-z0-9_]+$`)

@@ -24,12 +24,32 @@ const (
 // limits are how long a text may be, and how many values it may hold.
 type limits struct{ bytes, values int }
 
-// A record may be much larger than the body of a request: a person's memories,
-// exported, or the lines in which two versions of a text differ.
-var (
-	ofBody   = limits{MaxBody, 4096}
-	ofRecord = limits{MaxRecord, 1 << 20}
-)
+// ofRecord is much more than the body of a request may have: a person's
+// memories, exported, or the lines in which two versions of a text differ.
+var ofRecord = limits{MaxRecord, 1 << 20}
+
+// longBodies are the bodies that may be longer than MaxBody, in bytes.
+var longBodies = map[string]int{
+	"hux.artifact_version.create.v1":  5 << 18,
+	"hux.research_notebook.create.v1": 5 << 18,
+	"hux.research_notebook.patch.v1":  5 << 18,
+	"hux.memory.import.v1":            2 << 20,
+	"hux.ingest.hermes.v1":            1 << 20, // the results of tools are in it
+}
+
+// BodyLimit is how many bytes a body of the schema name may have.
+func BodyLimit(name string) int {
+	if n, ok := longBodies[name]; ok {
+		return n
+	}
+	return MaxBody
+}
+
+// ofBody are the limits of a body of the schema name: one value for 16 bytes.
+func ofBody(name string) limits {
+	n := BodyLimit(name)
+	return limits{n, n / 16}
+}
 
 // Parse reads body as one JSON text in the strict sense of I-JSON (RFC 7493):
 // UTF-8, no name twice in an object, no lone surrogates, nothing after it. It
@@ -37,7 +57,7 @@ var (
 // one spelling: 3.0 and 30e-1 are 3. The error is a *hux.Error, invalid_json or
 // too_large.
 func Parse(body []byte) (any, error) {
-	v, _, err := parse(body, ofBody)
+	v, _, err := parse(body, ofBody(""))
 	return v, err
 }
 

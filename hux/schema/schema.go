@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -25,24 +26,28 @@ import (
 // Base is where the schemas' identifiers stand: Base + name + ".json".
 const Base = "https://bstein.dev/hux/schemas/"
 
-// Set is the contract's schemas, compiled. It is safe for concurrent use.
+// Set is the contract's schemas, compiled, with the rules that no schema can
+// say. It is safe for concurrent use.
 type Set struct {
+	rules    map[string]Rule
 	files    map[string][]byte
 	compiled map[string]*jsonschema.Schema
 	shapes   map[string]*shape
 	checks   map[string]*check
 }
 
-// Load compiles the schemas in files, schemas/<name>.json. It refuses what
-// JSON Schema would pass over in silence: keywords, formats and types that it
-// does not know, identifiers that are not Base + name, and any reference that
-// leaves files.
-func Load(files fs.FS) (*Set, error) {
-	s := &Set{files: map[string][]byte{}, compiled: map[string]*jsonschema.Schema{}, shapes: map[string]*shape{}, checks: map[string]*check{}}
+// Load compiles the schemas in files, schemas/<name>.json, and takes the rules
+// of some of them, by name. It refuses what JSON Schema would pass over in
+// silence: keywords, formats and types that it does not know, identifiers that
+// are not Base + name, and any reference that leaves files.
+func Load(files fs.FS, rules map[string]Rule) (*Set, error) {
+	s := &Set{rules: rules, files: map[string][]byte{}, compiled: map[string]*jsonschema.Schema{}, shapes: map[string]*shape{}, checks: map[string]*check{}}
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
 	compiler.RegisterFormat(&jsonschema.Format{Name: "hux-name", Validate: validName})
+	compiler.RegisterFormat(&jsonschema.Format{Name: routeFormat, Validate: validRoute})
+	compiler.RegisterFormat(&jsonschema.Format{Name: "date-time", Validate: validTime})
 	compiler.UseLoader(nothing{})
 
 	found, err := fs.Glob(files, "schemas/*.json")
@@ -93,9 +98,39 @@ func (s *Set) Names() []string { return slices.Sorted(maps.Keys(s.files)) }
 // File is the text of a schema as it is published, or nil.
 func (s *Set) File(name string) []byte { return s.files[name] }
 
-// Validate checks a value, as Parse gives it, against the schema name. The
-// error is a *hux.Error, schema_invalid, with Members["errors"].
+// Validate holds a value, as Parse gives it, against the schema name and then
+// against its rule. The error is that of Refused.
 func (s *Set) Validate(name string, value any) error {
+	if err := s.fits(name, value); err != nil {
+		return err
+	}
+	return s.obeys(name, encode(nil, value))
+}
+
+// obeys holds a value that fits its schema, as JSON, against the schema's rule.
+func (s *Set) obeys(name string, text []byte) error {
+	list, err := s.broken(name, text)
+	if err != nil {
+		return err
+	}
+	return Refused(list)
+}
+
+// broken gives what the schema's rule finds.
+func (s *Set) broken(name string, text []byte) ([]Fault, error) {
+	rule := s.rules[name]
+	if rule == nil {
+		return nil, nil
+	}
+	list, err := rule(text)
+	if err != nil {
+		return nil, fmt.Errorf("rule of %s: %w", name, err)
+	}
+	return list, nil
+}
+
+// fits holds a value against the schema alone.
+func (s *Set) fits(name string, value any) error {
 	compiled, ok := s.compiled[name]
 	if !ok {
 		return fmt.Errorf("no schema %q", name)
@@ -109,7 +144,7 @@ func (s *Set) Validate(name string, value any) error {
 	} else if !errors.As(err, &failed) {
 		return err
 	}
-	return refusal(hux.SchemaInvalid, "The body breaks a rule; errors says which and where.", faults(failed))
+	return Refused(faults(failed))
 }
 
 // Request is a request body that has passed the door.
@@ -119,27 +154,34 @@ type Request struct {
 	// Ignored names those members, for HUX-Ignored-Fields: at most 20, each
 	// ^[a-z_]{1,64}$.
 	Ignored []string
-
-	size int // of the body, in bytes
+	// Text is Value in one layout, in which a request that is sent again is
+	// known as the same. That is not the form of RFC 8785 that Canonical writes,
+	// and no hash that others compute is made of it: numbers keep the digits that
+	// they came with, so that none is rounded or refused.
+	Text []byte
 }
 
 // Decode reads a request body against the schema name. Members that the schema
 // does not know are taken out and named; those that only the server may set,
 // as the record's own schema says by readOnly, are refused. The error is a
-// *hux.Error: invalid_json, too_large, read_only_field or schema_invalid.
+// *hux.Error: invalid_json, too_large, read_only_field or that of Refused.
 func (s *Set) Decode(name string, body []byte) (*Request, error) {
 	if _, ok := s.compiled[name]; !ok {
 		return nil, fmt.Errorf("no schema %q", name)
 	}
-	value, err := Parse(body)
+	value, _, err := parse(body, ofBody(name))
 	if err != nil {
 		return nil, err
 	}
-	return s.decode(name, value, len(body))
+	in, err := s.admit(name, value, len(body))
+	if err != nil {
+		return nil, err
+	}
+	return in, s.obeys(name, in.Text)
 }
 
-// decode is Decode of a body that was parsed.
-func (s *Set) decode(name string, value any, size int) (*Request, error) {
+// admit is Decode of a body of that many bytes that was parsed, without the rule.
+func (s *Set) admit(name string, value any, size int) (*Request, error) {
 	sieve := sieve{}
 	record, _ := RecordOf(name)
 	sieve.sift(value, s.shapes[name], s.shapes[record], nil)
@@ -149,28 +191,23 @@ func (s *Set) decode(name string, value any, size int) (*Request, error) {
 	if len(sieve.tooLong) > 0 {
 		return nil, refusal(hux.SchemaInvalid, "The body breaks a rule; errors says which and where.", sieve.tooLong)
 	}
-	if err := s.Validate(name, value); err != nil {
+	if err := s.fits(name, value); err != nil {
 		return nil, s.asReadOnly(record, value, err)
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("schema %q is not of an object", name)
 	}
-	return &Request{Value: object, Ignored: sieve.ignored, size: size}, nil
+	return &Request{Value: object, Ignored: sieve.ignored, Text: encode(make([]byte, 0, size), object)}, nil
 }
 
-// Into puts the request into v, a pointer to a struct, and gives its text in one
-// layout, in which a request that is sent again is known as the same. That is
-// not the form of RFC 8785 that Canonical writes, and no hash that others
-// compute is made of it: numbers keep the digits that they came with, so that
-// none is rounded or refused. It goes by way of Value, since encoding/json
-// matches names in any case and would let {"SUMMARY":…} past the schema; numbers
-// of free members stay json.Number.
-func (r *Request) Into(v any) (text []byte, err error) {
-	text = encode(make([]byte, 0, r.size), r.Value)
-	decoder := json.NewDecoder(bytes.NewReader(text))
+// Into puts the request into v, a pointer to a struct. It goes by way of Value,
+// since encoding/json matches names in any case and would let {"SUMMARY":…} past
+// the schema; numbers of free members stay json.Number.
+func (r *Request) Into(v any) error {
+	decoder := json.NewDecoder(bytes.NewReader(r.Text))
 	decoder.UseNumber()
-	return text, decoder.Decode(v)
+	return decoder.Decode(v)
 }
 
 // RecordOf is the record that a request's schema is about, and what the request
@@ -214,6 +251,26 @@ func (s *Set) asReadOnly(record string, value any, err error) error {
 		return err
 	}
 	return refusal(hux.ReadOnlyField, "The body sets what only the server may.", own)
+}
+
+const routeFormat = "hux-route"
+
+// validRoute is the format hux-route: no vendor's or model's name is in it.
+func validRoute(v any) error {
+	if text, ok := v.(string); ok && hux.NamesVendor(text) {
+		return errors.New("names a vendor")
+	}
+	return nil
+}
+
+// validTime is the format date-time: what records' own type of time reads, which
+// has no leap seconds.
+func validTime(v any) error {
+	text, ok := v.(string)
+	if !ok {
+		return nil
+	}
+	return new(time.Time).UnmarshalText([]byte(text))
 }
 
 // validName is the format hux-name: 1 to 200 characters after NFC, without

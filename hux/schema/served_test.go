@@ -36,8 +36,9 @@ func TestServedRecordsKeepToTheirSchemas(t *testing.T) {
 	}
 	for _, listed := range []string{"", "hux.foundation", "hux.multimodal", "all"} {
 		for _, digest := range []string{"", "sha256:" + strings.Repeat("3c5e", 16)} {
-			body, err := json.Marshal(api.NewCapabilities(hux.ResolveFlags(registry, []string{listed}), nil,
-				hux.Actor{Kind: hux.KindHuman, ID: "usr_4f1d2c9a7be03658d1c24f7a90b3e6581d2c4f7a"}, api.ThisBuild(digest)))
+			body, err := json.Marshal(api.NewCapabilities(hux.ResolveFlags(registry, []string{listed}), nil, &api.Call{
+				Actor: hux.Actor{Kind: hux.KindHuman, ID: "usr_4f1d2c9a7be03658d1c24f7a90b3e6581d2c4f7a"}, Surface: hux.SurfaceChat, Build: api.ThisBuild(digest),
+			}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/redact"
+	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -38,9 +39,6 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 	text, err := s.door.Read(w, r, "hux.event.create.v1", &in)
 	if err != nil {
 		return err
-	}
-	if !slices.Contains(event.ClientKinds, in.Kind) {
-		return hux.Errorf(hux.ReadOnlyField, "Events of this kind are written by the router.")
 	}
 	key, err := s.keys.Of(r, call, text)
 	if err != nil {
@@ -165,6 +163,9 @@ func (s *Service) Report(tx *store.Tx, call *api.Call, c *conversation.Conversat
 			return nil, err
 		}
 	}
+	if redact.Secretive(in.RunID) {
+		return nil, hux.Errorf(hux.SchemaInvalid, "The run's id looks like a secret.")
+	}
 	reported := reportOf(&in)
 	draft, err := s.draft(call, c.ID, &in)
 	if err != nil {
@@ -202,9 +203,6 @@ func (s *Service) follow(tx *store.Tx, call *api.Call, c *conversation.Conversat
 
 // draft makes the event of what a client says, without the secrets in it.
 func (s *Service) draft(call *api.Call, conversationID string, in *Create) (*event.Draft, error) {
-	if masked, _ := redact.MaskText(in.RunID); masked != in.RunID {
-		return nil, hux.Errorf(hux.BadRequest, "The run_id looks like a secret; send the run's id.")
-	}
 	masked, err := mask(in)
 	if err != nil {
 		return nil, err
@@ -227,12 +225,9 @@ type maskedParts struct {
 	redaction hux.Redaction
 }
 
-// Bounds that masking could cross, since a mask may be longer than what it
-// hides (contracts 2.7).
-const (
-	maxSummary = 280     // characters
-	maxData    = 8 << 10 // bytes of JSON
-)
+// maxSummary bounds a summary, in characters (contracts 2.7). Masking could
+// cross it, since a mask may be longer than what it hides.
+const maxSummary = 280
 
 // mask takes secret-shaped values out of what a client wrote, before anything
 // else sees it.
@@ -251,11 +246,9 @@ func mask(in *Create) (m maskedParts, err error) {
 	if in.Data != nil {
 		data, found := redact.Mask(in.Data)
 		m.redaction.Rules = append(m.redaction.Rules, found...)
-		if m.data, err = json.Marshal(data); err != nil {
+		m.data = schema.Encode(data)
+		if err := schema.Refused(faultsOfData(m.data)); err != nil {
 			return m, err
-		}
-		if len(m.data) > maxData {
-			return m, hux.Errorf(hux.TooLarge, "An event's data may have %d bytes.", maxData)
 		}
 	}
 	if in.Sensitivity == "" {

@@ -31,7 +31,7 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	schemas, err := schema.Load(contract.Schemas)
+	schemas, err := schema.Load(contract.Schemas, timeline.Rules)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"mime"
 	"net/http"
-	"net/url"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -18,11 +17,10 @@ import (
 // The page POSTs a form with Ticket as the field ticket to /hux/auth/clear on
 // the chat host, with credentials. On success (204) it goes on to Onward.
 type Clearing struct {
-	Ending    bool       // at a sign-out; else at a sign-in
-	Ticket    string     // "" at a sign-out
-	Onward    string     // URL
-	Form      url.Values // what is POSTed to Onward, rather than that it is gone to; nil for nothing
-	Otherwise string     // URL to offer where clearing failed, or without scripts, if there is no Form; "" for none
+	Ending    bool   // at a sign-out; else at a sign-in
+	Ticket    string // "" at a sign-out
+	Onward    string // URL
+	Otherwise string // URL to offer where that failed, or without scripts; "" for none
 }
 
 const (

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -24,8 +23,6 @@ const (
 	logoutBucket = "auth_logouts"  // keyed hash of a logout token's jti → when it may be forgotten
 	logoutMaxAge = 2 * time.Minute // of a logout token; one stolen later is worth nothing
 	logoutBody   = 64 << 10        // bytes
-
-	maxSignOutURL = 2000 // bytes; servers and proxies take lines of 4 KiB and more
 )
 
 // signOut (console) ends the session of this browser, has the chat host clear
@@ -50,9 +47,9 @@ func (s *Service) signOut(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.consoleNames.set(w, s.consoleNames.session, "", -1)
 	clearSiteData(w)
-	onward, form := s.afterSignOut(r.Context(), idToken)
-	if s.chat != nil || (form != nil && s.o.Clear != nil) {
-		c := Clearing{Ending: true, Onward: onward, Form: form, Otherwise: onward}
+	onward := s.afterSignOut(r.Context(), idToken)
+	if s.chat != nil {
+		c := Clearing{Ending: true, Onward: onward, Otherwise: onward}
 		if sess == nil { // nothing has ended yet that the chat host's cookie may stand for
 			c.Otherwise = s.signedOutURL() + "?chat=unknown"
 		}
@@ -76,35 +73,30 @@ func (s *Service) signedOutURL() string { return api.Origin(s.console) + "/hux/a
 
 // afterSignOut is the provider's sign-out (OpenID Connect RP-Initiated Logout
 // 1.0), or our own last page where there is none. That page is told when the
-// provider is out of reach, and the sign-in there may go on. An ID token may be
-// too long for a URL, as with hundreds of groups in it; then there is a form to
-// be POSTed to onward, which every provider takes too (section 2).
-func (s *Service) afterSignOut(ctx context.Context, idToken string) (onward string, form url.Values) {
+// provider is out of reach, and the sign-in there may go on.
+func (s *Service) afterSignOut(ctx context.Context, idToken string) string {
 	e, err := s.provider.ready()
 	if err == nil {
 		err = s.provider.answers(ctx)
 	}
 	switch {
 	case err != nil:
-		return s.signedOutURL() + "?provider=unreachable", nil
+		return s.signedOutURL() + "?provider=unreachable"
 	case e.endSession == "":
-		return s.signedOutURL(), nil
+		return s.signedOutURL()
 	}
 	u, err := url.Parse(e.endSession)
 	if err != nil {
-		return s.signedOutURL(), nil
-	}
-	form = url.Values{"client_id": {s.o.ClientID}, "post_logout_redirect_uri": {s.signedOutURL()}}
-	if idToken != "" {
-		form.Set("id_token_hint", idToken)
+		return s.signedOutURL()
 	}
 	q := u.Query()
-	maps.Copy(q, form)
-	u.RawQuery = q.Encode()
-	if link := u.String(); len(link) <= maxSignOutURL {
-		return link, nil
+	q.Set("client_id", s.o.ClientID)
+	q.Set("post_logout_redirect_uri", s.signedOutURL())
+	if idToken != "" {
+		q.Set("id_token_hint", idToken)
 	}
-	return e.endSession, form
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 // backchannel takes a logout token from the provider (OpenID Connect

@@ -1,14 +1,11 @@
 package identity_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
-
-	"bstein.dev/hux/router/identity"
 )
 
 var sameOrigin = []string{"Origin", consoleURL, "Sec-Fetch-Site", "same-origin"}
@@ -51,35 +48,6 @@ func TestSignOutWalk(t *testing.T) {
 		if got := thief.status(u + "/who"); got != 401 {
 			t.Errorf("the old cookie at %s: %d", u, got)
 		}
-	}
-}
-
-// An ID token that is too long for a URL ends the provider's session all the
-// same, with two origins and with one.
-func TestSignOutWithLongIDToken(t *testing.T) {
-	for _, console := range []string{consoleURL, chatURL} {
-		rt := newRouter(t, func(o *identity.Options) {
-			if console == chatURL {
-				o.ConsoleURL = nil
-			}
-		})
-		var groups []string
-		for i := range 300 {
-			groups = append(groups, fmt.Sprintf("/company/department-%d/team", i))
-		}
-		rt.idp.set(func(p *idp) { p.idClaims = map[string]any{"groups": groups} })
-		b := rt.browser()
-		b.alone = console == chatURL
-		b.signIn()
-		a := b.post(console+"/hux/auth/sign-out", nil, "Origin", console, "Sec-Fetch-Site", "same-origin")
-		if a.Request.URL.String() != console+"/hux/api/ui/signed-out" {
-			t.Errorf("%s: ended at %.100s with %d", console, a.Request.URL, a.StatusCode)
-		}
-		rt.idp.set(func(p *idp) {
-			if len(p.hints) != 1 || len(p.hints[0]) < 8<<10 {
-				t.Errorf("%s: the provider got %d hints", console, len(p.hints))
-			}
-		})
 	}
 }
 

@@ -172,7 +172,6 @@ type browser struct {
 	header http.Header              // sent with every request
 	clears []string                 // Clear-Site-Data seen, with the host
 	idle   bool                     // runs no script: stays on a page that clears
-	alone  bool                     // there is one origin, and nothing to clear
 }
 
 func (rt *router) browser() *browser {
@@ -237,17 +236,11 @@ func (b *browser) send(r *http.Request) answer {
 		if c == nil || b.idle {
 			return a
 		}
-		if !b.alone {
-			if cleared := b.clear(c.Ticket); cleared.StatusCode != http.StatusNoContent {
-				b.t.Fatalf("clearing: %d %s", cleared.StatusCode, cleared.body)
-			}
+		if cleared := b.clear(c.Ticket); cleared.StatusCode != http.StatusNoContent {
+			b.t.Fatalf("clearing: %d %s", cleared.StatusCode, cleared.body)
 		}
 		b.walked = append(b.walked, c.Onward)
 		r, _ = http.NewRequest(http.MethodGet, c.Onward, nil)
-		if c.Form != nil {
-			r, _ = http.NewRequest(http.MethodPost, c.Onward, strings.NewReader(c.Form.Encode()))
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		}
 		if b.follow != nil && !b.follow(r) {
 			a.Header.Set("Location", c.Onward)
 			return a

@@ -32,10 +32,7 @@ func (s *Server) cardRoutes(site identity.Site) []route {
 // the call's tenant.
 func (s *Server) card(site identity.Site, rt api.Route) handler {
 	return func(w http.ResponseWriter, r *http.Request, id *identity.Identity) error {
-		return api.Gate(s.flags, rt.Flags, func(w http.ResponseWriter, r *http.Request) error {
-			if !rt.ServedBy(s.served) {
-				return hux.Errorf(hux.FeatureDisabled, "This build does not serve this capability yet.")
-			}
+		return api.Gate(s.flags, s.served, rt, func(w http.ResponseWriter, r *http.Request) error {
 			call, err := s.call(r, id, !rt.Anyone)
 			if err != nil {
 				return err

@@ -67,16 +67,24 @@ func TestACardIsServedWhole(t *testing.T) {
 	}
 	whole, half, missing := route("/lamps", called, "hux.whole"), route("/rooms", called, "hux.half"), route("/rooms/{id}", nil, "hux.half")
 	shared := route("/houses", called, "hux.whole", "hux.half")
-	flags := hux.Flags{States: map[string]hux.FlagState{"hux.foundation": on, "hux.whole": on, "hux.half": on}}
-	s := &Server{config: &config.Config{}, flags: flags, served: api.Served([]api.Route{whole, half, missing, shared})}
 	for _, c := range []struct {
 		route api.Route
+		flags []string
 		there bool
-	}{{whole, true}, {half, false}, {missing, false}, {shared, true}} {
+	}{
+		{whole, []string{"hux.whole", "hux.half"}, true}, {half, []string{"hux.whole", "hux.half"}, false},
+		{missing, []string{"hux.whole", "hux.half"}, false}, {shared, []string{"hux.whole", "hux.half"}, true},
+		{shared, []string{"hux.whole"}, true}, {shared, []string{"hux.half"}, false}, {shared, nil, false},
+	} {
+		flags := hux.Flags{States: map[string]hux.FlagState{"hux.foundation": on}}
+		for _, f := range c.flags {
+			flags.States[f] = on
+		}
+		s := &Server{config: &config.Config{}, flags: flags, served: api.Served([]api.Route{whole, half, missing, shared})}
 		err := s.card(identity.API, c.route)(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), &identity.Identity{Actor: hux.Actor{Kind: hux.KindHuman, ID: "x"}})
 		var refused *hux.Error
 		if (err == nil) != c.there || err != nil && (!errors.As(err, &refused) || refused.Code != hux.FeatureDisabled) {
-			t.Errorf("%s: %v", c.route.Path, err)
+			t.Errorf("%s with %v: %v", c.route.Path, c.flags, err)
 		}
 	}
 }

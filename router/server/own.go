@@ -133,7 +133,7 @@ func (s *Server) contractPage(w http.ResponseWriter, r *http.Request, _ *identit
 // clearPage is the page that identity asks for to clear the chat host.
 func (s *Server) clearPage(w http.ResponseWriter, r *http.Request, c identity.Clearing) {
 	s.pages.Write(w, r, http.StatusOK, bridge.Clear, bridge.Facts{
-		Ending: c.Ending, Ticket: c.Ticket, Onward: c.Onward, Form: c.Form, Otherwise: c.Otherwise,
+		Ending: c.Ending, Ticket: c.Ticket, Onward: c.Onward, Otherwise: c.Otherwise,
 	})
 }
 

@@ -168,7 +168,7 @@ func (s *Server) join(registry []hux.Flag) (err error) {
 // of.
 func (s *Server) deal(registry []hux.Flag) error {
 	c := s.config
-	schemas, err := schema.Load(contract.Schemas)
+	schemas, err := schema.Load(contract.Schemas, cards.Rules())
 	if err != nil {
 		return err
 	}

@@ -156,7 +156,8 @@ func TestGrantsAreWhatWasShown(t *testing.T) {
 			agent.call(t, "POST", "/approvals/"+first.ApprovalID, `{"choice":"once","evidence_hash":"`+first.EvidenceHash+`"}`, newKey()).want(t, 403, "human_required")
 			alice.call(t, "POST", "/approvals/"+first.ApprovalID, `{"choice":"once","evidence_hash":"sha256:`+strings.Repeat("0", 64)+`"}`).want(t, 409, "evidence_mismatch")
 			alice.decides(t, first.ApprovalID, choice).want(t, 200, "")
-			alice.decides(t, first.ApprovalID, "once").want(t, 409, "approval_already_decided")
+			alice.decides(t, first.ApprovalID, choice).want(t, 200, "")
+			alice.decides(t, first.ApprovalID, map[bool]string{true: "once", false: "deny"}[choice == "deny"]).want(t, 409, "approval_already_decided")
 			if again := agent.asks(t, id, "run-"+unique, "c0", "terminal", args, session); again.ApprovalID != first.ApprovalID {
 				t.Errorf("%s: the same call asks anew", choice)
 			}

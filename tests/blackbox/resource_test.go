@@ -252,13 +252,13 @@ func TestPreconditions(t *testing.T) {
 		if a.Header.Get("Content-Encoding") != "" || a.Header.Get("ETag") != etag || etag != `"`+id+`:1"` {
 			t.Errorf("a record: %v", a.Header)
 		}
+		revision := 1
 		patch := func(status int, code string, header ...string) *answer {
 			t.Helper()
-			a := alice.call(t, "PATCH", path, r.change(2), header...)
+			a := alice.call(t, "PATCH", path, r.change(1+revision), header...)
 			a.want(t, status, code)
 			return a
 		}
-		revision := 1
 		tag := func() string { return fmt.Sprintf(`"%s:%d"`, id, revision) }
 		for _, spelling := range []string{tag(), "W/" + tag(), strings.TrimSuffix(tag(), `"`) + `-gzip"`, "W/" + strings.TrimSuffix(tag(), `"`) + `-br"`} {
 			spelling = strings.Replace(spelling, ":1", fmt.Sprintf(":%d", revision), 1)

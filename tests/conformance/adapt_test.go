@@ -19,7 +19,7 @@ var adaptations = map[string]func(t testing.TB, x *exchange){
 	"hux.policy.put.v1": func(t testing.TB, x *exchange) {
 		x.query = "?scope=conversation:" + openConversation(t)
 		x.body["level"] = "safe" // what is more asks for a recent sign-in
-		delete(x.body, "level_expires_at")
+		delete(x.body, "level_expires_in_ms")
 	},
 	"hux.decision.create.v1": func(t testing.TB, x *exchange) {
 		ofRun(t, x)

@@ -117,6 +117,7 @@ func approvals(t *testing.T) {
 		if got := a.text(t, "status"); got != state {
 			t.Errorf("%s makes an approval %q, want %s", choice, got, state)
 		}
+		x.send(t, body, newKey()).want(t, "the same decision by the same person", 200, "")
 		x.body["choice"] = map[string]string{"once": "deny", "deny": "once"}[choice]
 		x.send(t, encoded(x.body), newKey()).want(t, "a second decision", 409, "approval_already_decided")
 	}

@@ -13,6 +13,7 @@ import (
 
 	contract "bstein.dev/hux"
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/cards"
 	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/timeline"
 )
@@ -24,7 +25,7 @@ const eventCreate = "hux.event.create.v1"
 // json.Unmarshal of the same, and how soon hostile bodies are refused. Nothing
 // of it needs a router.
 func measureValidate(o options) error {
-	set, err := schema.Load(contract.Schemas)
+	set, err := schema.Load(contract.Schemas, cards.Rules())
 	if err != nil {
 		return err
 	}
@@ -80,8 +81,7 @@ func compareReaders(set *schema.Set, p plan) error {
 				return err
 			}
 			var v timeline.Create
-			_, err = in.Into(&v)
-			return err
+			return in.Into(&v)
 		}},
 	}
 	times, err := rounds(readers, p)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,8 +74,8 @@ func TestHookThatDies(t *testing.T) {
 					t.Fatal(err)
 				}
 				_ = cmd.Wait()
-				if all := append(first, rest...); !blocks(cmd.ProcessState, all) {
-					t.Errorf("it ends with %v and %q, and the call runs", cmd.ProcessState, all)
+				if out := slices.Concat(first, rest); !blocks(cmd.ProcessState, out) {
+					t.Errorf("it ends with %v and %q, and the call runs", cmd.ProcessState, out)
 				}
 			})
 		}

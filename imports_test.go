@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"hux/cards"},
 	{"bridge/reference"},
 	{"bridge"},
-	{"router/config", "router/identity", "router/tenant", "router/proxy", "router/mirror", "router/demo"},
+	{"router/config", "router/identity", "router/tenant", "router/proxy", "router/mirror", "router/demo", "router/hermes"},
 	{"router/server"},
 	{"router"},
 }

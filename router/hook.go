@@ -15,6 +15,7 @@ import (
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/client"
+	"bstein.dev/hux/router/hermes"
 )
 
 const hookHelp = `Usage:
@@ -22,7 +23,7 @@ const hookHelp = `Usage:
   hux hook       [--url URL] [--credential-file FILE] [--timeout 290s]
   hux hook event [--url URL] [--credential-file FILE] [--secret-file FILE] [--timeout 5s]
 
-For the config.yaml of a Hermes agent, which "hux agents hook" prints.
+For the config.yaml of a Hermes agent, where "hux agents install" puts them.
 
 "hux hook" is a pre_tool_call hook. It reads the call from standard input, asks
 hux whether it may run, waits for a person where one has to be asked, and prints
@@ -155,7 +156,27 @@ func (c *hookCommand) gate(ctx context.Context) verdict {
 	if err != nil {
 		return failed("the address of hux is not set up")
 	}
+	if *call.ToolName == hermes.TrialTool {
+		return tryOut(ctx, api, call)
+	}
 	return ask(ctx, api.During(*call.SessionID, ""), call)
+}
+
+// tryOut answers the call of "hux agents check", which no tool would answer. It
+// is blocked in any case.
+func tryOut(ctx context.Context, api *client.Client, call *autonomy.HermesEvent) verdict {
+	if call.ToolInput["do"] == "die" {
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Kill()
+		}
+		<-ctx.Done()
+	}
+	asking, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	if _, err := api.Do(asking, client.Request{Path: "/capabilities"}, nil); err != nil {
+		return refusedVerdict(ctx, err)
+	}
+	return verdict{reason: hermes.TrialAnswer}
 }
 
 // ask puts the question, and waits for the person who has to answer it.

@@ -53,16 +53,7 @@ func (c *hookCommand) tell(ctx context.Context) error {
 	if err != nil {
 		return errors.New("the secret of webhooks is not set up")
 	}
-	api, err := client.New(client.Options{BaseURL: c.url, UserAgent: "hux-hook/" + hux.ContractVersion})
-	if err != nil {
-		return errors.New("the address of hux is not set up")
-	}
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write(body)
-	_, err = api.Do(ctx, client.Request{
-		Method: http.MethodPost, Path: "/ingest/hermes/" + url.PathEscape(agentOf(credential)), Body: body,
-		Header: http.Header{"X-Hermes-Signature-256": {"sha256=" + hex.EncodeToString(mac.Sum(nil))}},
-	}, nil)
+	err = report(ctx, c.url, credential, secret, body)
 	var refused *client.Error
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
@@ -73,6 +64,21 @@ func (c *hookCommand) tell(ctx context.Context) error {
 		return errors.New("hux does not answer")
 	}
 	return nil
+}
+
+// report sends a webhook of an agent, signed as Hermes signs one.
+func report(ctx context.Context, at, credential, secret string, body []byte) error {
+	api, err := client.New(client.Options{BaseURL: at, UserAgent: "hux-hook/" + hux.ContractVersion})
+	if err != nil {
+		return errors.New("the address of hux is not set up")
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	_, err = api.Do(ctx, client.Request{
+		Method: http.MethodPost, Path: "/ingest/hermes/" + url.PathEscape(agentOf(credential)), Body: body,
+		Header: http.Header{"X-Hermes-Signature-256": {"sha256=" + hex.EncodeToString(mac.Sum(nil))}},
+	}, nil)
+	return err
 }
 
 // agentOf is the agent's id in its credential, hux_<agt id>_<secret>.

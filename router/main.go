@@ -29,7 +29,7 @@ Usage:
   hux check   [--config FILE] …     validate the configuration; --online also asks the
                                     sign-in provider and the WebUIs
   hux slots   list | assign | remove | free | restored
-  hux agents  list | create | rotate | revoke | hook
+  hux agents  list | create | rotate | revoke | install | check
   hux tail    CONVERSATION          follow what happens in a conversation
   hux validate [FILE …]             hold records against the contract's schemas and rules
   hux rules   decide | move | machines | release-problems

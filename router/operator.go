@@ -46,10 +46,11 @@ const agentsHelp = `Usage:
   hux agents create SLOT NAME    make a credential for the agent of the slot's tenant; it is shown once
   hux agents rotate AGENT        make a new one; the old one stops at once
   hux agents revoke AGENT
-  hux agents hook AGENT|SLOT [--url URL] [--env]
-                                 print what its Hermes needs: a part of config.yaml, or with --env
-                                 the variables of its process, a secret among them; --url is where
-                                 it reaches hux, if not where people chat
+  hux agents install FILE        put hux into the config.yaml of its Hermes
+  hux agents check [FILE]        where it runs: are its hooks at work?
+
+  --env   with create and rotate: print all that "install" needs, as NAME=value lines
+  --url   with --env: where the agent reaches hux, if not where people chat
 
 An agent signs in with "Authorization: Bearer CREDENTIAL" and can never act as
 a person. docs/agents.md says how to connect one.
@@ -90,16 +91,31 @@ func slots(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func agents(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 { // what is done where the agent runs, with no router beside it
+		switch args[0] {
+		case "install":
+			return installAgent(args[1:], stdout, stderr)
+		case "check":
+			return checkAgent(ctx, args[1:], stdout)
+		}
+	}
 	set := flag.NewFlagSet("hux agents", flag.ContinueOnError)
 	env, at := set.Bool("env", false, ""), set.String("url", "", "")
 	o := operatorCommand{help: agentsHelp, set: set, words: map[string][2]int{
-		"list": {0, 1}, "create": {2, 2}, "rotate": {1, 1}, "revoke": {1, 1}, "hook": {1, 1},
+		"list": {0, 1}, "create": {2, 2}, "rotate": {1, 1}, "revoke": {1, 1}, "install": {1, 1}, "check": {0, 1},
 	}}
 	if err := o.parse(args, stdout); err != nil {
 		return err
 	}
+	if *at != "" {
+		u, err := origin(*at)
+		if err != nil {
+			return err
+		}
+		*at = u
+	}
 	command := server.AdminRequest{Slot: o.word(0), Name: o.word(1)}
-	if o.verb == "rotate" || o.verb == "revoke" || o.verb == "hook" && hux.Agent(o.word(0)).Valid() {
+	if o.verb == "rotate" || o.verb == "revoke" {
 		command = server.AdminRequest{Agent: hux.Agent(o.word(0))}
 	}
 	answer, err := tell(ctx, o.config, "/agents/"+o.verb, command, stdout, stderr)
@@ -109,12 +125,6 @@ func agents(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 	switch o.verb {
 	case "revoke":
 		fmt.Fprintln(stdout, "done")
-	case "hook":
-		var hook server.AgentHook
-		if err := json.Unmarshal(answer, &hook); err != nil {
-			return err
-		}
-		return printHook(stdout, hook, *at, *env)
 	case "list":
 		var list []server.AgentView
 		if err := json.Unmarshal(answer, &list); err != nil {
@@ -137,7 +147,22 @@ func agents(ctx context.Context, args []string, stdout, stderr io.Writer) error 
 			return err
 		}
 		fmt.Fprintf(stderr, "agent %s; its credential follows and is shown this once\n", credential.ID)
-		fmt.Fprintln(stdout, credential.Secret)
+		if !*env {
+			fmt.Fprintln(stdout, credential.Secret)
+			return nil
+		}
+		var hook server.AgentHook
+		answer, err := tell(ctx, o.config, "/agents/hook", server.AdminRequest{Agent: credential.ID}, stdout, stderr)
+		if err == nil {
+			err = json.Unmarshal(answer, &hook)
+		}
+		if err != nil {
+			return err
+		}
+		if *at != "" {
+			hook.URL = *at
+		}
+		fmt.Fprintf(stdout, "HUX_URL=%s\nHUX_AGENT_CREDENTIAL=%s\nHUX_HOOK_SECRET=%s\n", hook.URL, credential.Secret, hook.Secret)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -174,28 +175,18 @@ type AgentHook struct {
 	identity.Webhook
 }
 
-// agentHook tells of an agent, or of the only one that a slot has.
+// agentHook tells of an agent.
 func (s *Server) agentHook(ctx context.Context, q AdminRequest) (AgentHook, error) {
-	agents, err := s.listAgents(ctx, q.Slot)
+	agents, err := s.listAgents(ctx, "")
 	if err != nil {
 		return AgentHook{}, err
 	}
-	var found []AgentView
-	for _, a := range agents {
-		if !a.Revoked && (q.Agent == "" || a.ID == q.Agent) {
-			found = append(found, a)
-		}
-	}
-	switch {
-	case q.Agent != "" && len(found) == 0:
+	i := slices.IndexFunc(agents, func(a AgentView) bool { return a.ID == q.Agent && !a.Revoked })
+	if i < 0 {
 		return AgentHook{}, hux.Errorf(hux.NotFound, "There is no such agent, or it is revoked.")
-	case len(found) == 0:
-		return AgentHook{}, hux.Errorf(hux.NotFound, "Slot %s has no agent; make one with: hux agents create", q.Slot)
-	case len(found) > 1:
-		return AgentHook{}, hux.Errorf(hux.BadRequest, "Slot %s has several agents; name one: hux agents list", q.Slot)
 	}
-	w, err := s.identity.Webhook(ctx, found[0].ID)
-	return AgentHook{found[0].Slot, api.Origin(s.config.PublicURL), w}, err
+	w, err := s.identity.Webhook(ctx, q.Agent)
+	return AgentHook{agents[i].Slot, api.Origin(s.config.PublicURL), w}, err
 }
 
 func (s *Server) listAgents(ctx context.Context, slot string) ([]AgentView, error) {

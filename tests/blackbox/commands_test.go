@@ -92,7 +92,7 @@ slots:
 	if stdout, _, ok := runWith(t, nil, dir, "version"); !ok || !strings.HasPrefix(stdout, "hux ") {
 		t.Errorf("hux version: %q", stdout)
 	}
-	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"check", "--help"}, {"slots", "--help"}, {"agents", "--help"}, {"hook", "--help"}, {"hook", "event", "--help"}, {"demo", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"check", "--help"}, {"slots", "--help"}, {"agents", "--help"}, {"agents", "install", "--help"}, {"agents", "check", "--help"}, {"hook", "--help"}, {"hook", "event", "--help"}, {"demo", "--help"}} {
 		if stdout, _, ok := runWith(t, nil, dir, args...); !ok || !strings.Contains(stdout, "Usage:") {
 			t.Errorf("hux %v: ok %v, %.100q", args, ok, stdout)
 		}
@@ -108,7 +108,7 @@ func TestMisusedCommands(t *testing.T) {
 		"validate --bogus": `no option --bogus; "hux validate --help"`,
 		"rules":            `what is to be done? There are decide, `,
 		"rules frob":       `hux rules has no "frob"`,
-		"agents":           `There are create, hook, list, revoke, rotate`,
+		"agents":           `There are check, create, install, list, revoke, rotate`,
 		"slots frob":       `hux slots has no "frob"`,
 		"slots list one":   `too few words, or too many; "hux slots --help"`,
 		"tail":             `name one conversation`,

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,23 +23,30 @@ type hooked struct {
 
 func (h *router) hooked(t *testing.T, proto, slot string) *hooked {
 	t.Helper()
-	a := &hooked{caller: h.agent(t, proto, slot), h: h}
-	a.id, _, _ = strings.Cut(strings.TrimPrefix(a.auth, "Authorization: Bearer hux_"), "_"+a.auth[strings.LastIndex(a.auth, "_")+1:])
-	a.learn(t)
+	a := &hooked{h: h}
+	a.caller = h.caller(t, proto, a.learn(t, "create", slot, "an assistant"))
 	return a
 }
 
-// learn asks for the secret as an operator does.
-func (a *hooked) learn(t *testing.T) {
+// learn makes the agent, or its secrets anew, and gives its credential.
+func (a *hooked) learn(t *testing.T, command ...string) (credential string) {
 	t.Helper()
-	for line := range strings.Lines(a.h.command(t, "", "agents", "hook", a.id, "--env")) {
-		if secret, ok := strings.CutPrefix(strings.TrimSpace(line), "HUX_HOOK_SECRET="); ok {
-			a.secret = secret
-			a.h.secrets.add("secret of webhooks", secret)
-			return
+	env := a.h.command(t, "", append([]string{"agents"}, append(command, "--env")...)...)
+	for line := range strings.Lines(env) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), "="); name {
+		case "HUX_AGENT_CREDENTIAL":
+			credential = value
+		case "HUX_HOOK_SECRET":
+			a.secret = value
 		}
 	}
-	t.Fatal("no secret of webhooks")
+	if credential == "" || a.secret == "" {
+		t.Fatalf("agents %v prints %q", command, env)
+	}
+	a.h.secrets.add("agent credential", credential)
+	a.h.secrets.add("secret of webhooks", a.secret)
+	a.id = strings.TrimPrefix(credential[:strings.LastIndex(credential, "_")], "hux_")
+	return credential
 }
 
 func sign(secret, body string) string {
@@ -278,18 +284,20 @@ func TestWebhooksOfOthers(t *testing.T) {
 		}
 
 		old := agent.secret
-		h.secrets.add("agent credential", strings.TrimSpace(h.command(t, "", "agents", "rotate", agent.id)))
-		agent.deliver(t, webhook(nil, nil)).want(t, 404, "not_found")
-		agent.learn(t)
+		agent.learn(t, "rotate", agent.id)
 		if agent.secret == old {
 			t.Error("rotation has kept the secret")
 		}
+		rotated := agent.secret
+		agent.secret = old
+		agent.deliver(t, webhook(nil, nil)).want(t, 404, "not_found")
+		agent.secret = rotated
 		agent.deliver(t, webhook(nil, nil)).want(t, 204, "")
 		h.command(t, "", "agents", "revoke", agent.id)
 		if a := agent.deliver(t, webhook(nil, nil)); a.StatusCode != 404 || a.plainBody() != nobody.plainBody() {
 			t.Errorf("revoked: %d %s", a.StatusCode, a.body)
 		}
-		h.command(t, "no such agent", "agents", "hook", agent.id)
+		h.command(t, "no such agent", "agents", "rotate", agent.id, "--env")
 	})
 	if n := metric(t, metrics, "hux_webhooks_total", `outcome="ok"`); n < 40 {
 		t.Errorf("%v webhooks were counted", n)
@@ -383,18 +391,14 @@ func TestWebhooksNeedTheirCard(t *testing.T) {
 	if l := alice.told(t, "/conversations/"+a.object(t)["id"].(string)+"/events"); len(l.Items) != 1 {
 		t.Errorf("alice sees %v", l.Items)
 	}
-	words := strings.Fields(shared.command(t, "", "agents", "hook", "both"))
-	for _, want := range []string{"pre_tool_call:", "fail_closed:", "300", "HUX_HOOK_SECRET", `"` + chatURL + "/hux/v1/ingest/hermes/" + of.id + `"`} {
-		if !slices.Contains(words, want) {
-			t.Errorf("the configuration has no %s: %v", want, words)
+	for at, want := range map[string]string{"": chatURL, "http://router:8080/": "http://router:8080"} {
+		args := []string{"agents", "rotate", of.id, "--env"}
+		if at != "" {
+			args = append(args, "--url", at)
+		}
+		if env := shared.command(t, "", args...); !strings.HasPrefix(env, "HUX_URL="+want+"\n") {
+			t.Errorf("--url %s: %q", at, env)
 		}
 	}
-	if at := shared.command(t, "", "agents", "hook", of.id, "--url", "http://router:8080"); !strings.Contains(at, `"http://router:8080/hux/v1/ingest/hermes/`) || strings.Contains(at, of.secret) {
-		t.Errorf("with --url: %s", at)
-	}
-	shared.command(t, "--url", "agents", "hook", of.id, "--url", "router")
-	shared.hooked(t, "h2", "both")
-	shared.command(t, "several", "agents", "hook", "both")
-	shared.command(t, "no such agent", "agents", "hook", "agt_0198f3a1c2d47b6e8f90a1b2c3d4e5f6")
-	shared.command(t, "no agent", "agents", "hook", "elsewhere")
+	shared.command(t, "--url", "agents", "rotate", of.id, "--env", "--url", "router")
 }

@@ -2,6 +2,9 @@
 // shell and with the call on standard input, and sends its webhooks. The commands are those that hux is built to be.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { huxBinary, request } from '../lib/hux.mjs';
 
 /**
@@ -20,14 +23,17 @@ export class Agent {
    * @param {string} slot
    */
   constructor(hux, slot) {
-    const run = (/** @type {string[]} */ ...args) => execFileSync(huxBinary(), ['agents', ...args], {
-      env: { ...process.env, HUX_DATA: hux.data }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'],
+    const run = (/** @type {string[]} */ args, input = '') => execFileSync(huxBinary(), ['agents', ...args], {
+      env: { ...process.env, HUX_DATA: hux.data }, encoding: 'utf8', input, stdio: ['pipe', 'pipe', 'ignore'],
     });
+    const told = run(['create', slot, 'the agent of the tests', '--env', '--url', hux.api]);
+    const home = mkdtempSync(join(tmpdir(), 'hux-hermes-'));
+    run(['install', join(home, 'config.yaml'), '--from', '-', '--yes'], told);
     this.hux = hux;
-    this.credential = run('create', slot, 'the agent of the tests').trim();
-    this.config = run('hook', slot, '--url', hux.api);
-    this.secret = /^HUX_HOOK_SECRET=(.+)$/m.exec(run('hook', slot, '--url', hux.api, '--env'))?.[1] ?? '';
-    this.env = { PATH: process.env.PATH, HUX_URL: hux.api, HUX_AGENT_CREDENTIAL: this.credential, HUX_HOOK_SECRET: this.secret };
+    this.config = readFileSync(join(home, 'config.yaml'), 'utf8');
+    this.credential = readFileSync(join(home, 'hux', 'credential'), 'utf8').trim();
+    this.secret = readFileSync(join(home, 'hux', 'hook-secret'), 'utf8').trim();
+    this.env = { PATH: process.env.PATH };
   }
 
   /**
@@ -67,9 +73,9 @@ export class Agent {
 
   /** @param {string} event  whose command config.yaml has @param {string[]} words @param {object} input */
   async #start(event, words, input) {
-    const [, binary, ...args] = /command: "(hux) (hook.*)"/.exec(this.config.slice(this.config.indexOf(`${event}:`))) ?? [];
-    if (binary !== 'hux' || args.join(' ') !== ['hook', ...words].join(' ')) throw new Error(`no ${event} hook in\n${this.config}`);
-    const child = spawn(huxBinary(), ['hook', ...words], { env: this.env, stdio: ['pipe', 'pipe', 'inherit'] });
+    const [binary, ...args] = /command: "(.+)"/.exec(this.config.slice(this.config.indexOf(`${event}:`)))?.[1].split(' ') ?? [];
+    if (['hook', ...words].some((word, i) => args[i] !== word)) throw new Error(`no ${event} hook in\n${this.config}`);
+    const child = spawn(binary, args, { env: this.env, stdio: ['pipe', 'pipe', 'inherit'] });
     let text = '';
     child.stdout.on('data', (chunk) => { text += chunk; });
     const status = new Promise((resolve) => child.on('close', resolve));

@@ -129,7 +129,7 @@ func (c *agentCheck) configured() bool {
 
 // reached asks hux as the hook would.
 func (c *agentCheck) reached(ctx context.Context) {
-	api, err := client.New(client.Options{BaseURL: c.url, Token: client.Static(c.credential), UserAgent: "hux-check/" + hux.ContractVersion, Tries: 1, HTTPClient: &http.Client{Timeout: askWithin}})
+	api, err := client.New(client.Options{BaseURL: c.url, Token: client.Static(c.credential), UserAgent: "hux-check/" + hux.ContractVersion, Tries: 1})
 	if err != nil || c.credential == "" {
 		c.bad("the hook's address or its credential is not set up", "run: hux agents install "+hermes.Join(c.file)+" --from FILE")
 		return
@@ -141,7 +141,9 @@ func (c *agentCheck) reached(ctx context.Context) {
 	var capabilities struct {
 		Flags map[string]struct{ Enabled bool }
 	}
-	answer, err := api.Do(ctx, client.Request{Path: "/capabilities"}, &capabilities)
+	asking, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	answer, err := api.Do(asking, client.Request{Path: "/capabilities"}, &capabilities)
 	var refused *client.Error
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized:

@@ -88,7 +88,7 @@ func (c *agentCheck) note(format string, args ...any) {
 // bad says what is wrong, and what to do.
 func (c *agentCheck) bad(what, todo string) {
 	c.wrong = true
-	fmt.Fprintf(c.out, "wrong  %s: %s\n", inert(what), inert(todo))
+	fmt.Fprintf(c.out, "wrong  %s: %s\n", hux.Plain(what), hux.Plain(todo))
 }
 
 // configured looks at config.yaml, and reports whether our hook is in it.
@@ -136,7 +136,7 @@ func (c *agentCheck) reached(ctx context.Context) {
 	}
 	at, _ := url.Parse(c.url)
 	if at.Scheme == "http" && at.Hostname() != "localhost" && !strings.HasPrefix(at.Hostname(), "127.") && at.Hostname() != "::1" {
-		c.note("%s is plain http: what tools are asked to do, and the credential, can be read on the way. Use https unless that way is within one machine", inert(c.url))
+		c.note("%s is plain http: what tools are asked to do, and the credential, can be read on the way. Use https unless that way is within one machine", hux.Plain(c.url))
 	}
 	var capabilities struct {
 		Flags map[string]struct{ Enabled bool }
@@ -153,7 +153,7 @@ func (c *agentCheck) reached(ctx context.Context) {
 		c.bad("hux does not answer at "+c.url, "is the address right, and can this machine reach it?")
 		return
 	}
-	c.ok("hux answers at %s and takes the credential", inert(c.url))
+	c.ok("hux answers at %s and takes the credential", hux.Plain(c.url))
 	if !capabilities.Flags["hux.autonomy"].Enabled {
 		c.bad("hux.autonomy is not switched on, so every call is blocked", "add it to flags in the configuration of hux")
 	}
@@ -198,7 +198,7 @@ func (c *agentCheck) tried(ctx context.Context) {
 	if t.Version == "" || hermes.Older(t.Version, hermes.Least) {
 		c.bad("Hermes "+t.Version+" is below "+hermes.Least+", the least version: it runs a call whose hook fails", "install a newer Hermes")
 	} else {
-		c.ok("Hermes %s", inert(t.Version))
+		c.ok("Hermes %s", hux.Plain(t.Version))
 	}
 	for _, failed := range t.Failed {
 		c.bad("Hermes' own code fails: "+failed, "run this as the agent's user and with its whole environment")

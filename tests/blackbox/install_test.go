@@ -246,7 +246,7 @@ func TestAgentsCheck(t *testing.T) {
 		"a clock that is late":  {"0.21.3", edit(at, late.URL), []string{"clocks of this machine and of hux are 3m"}},
 		"all hooks off":         {"0.21.3", func(_ *testing.T, i *installed) { i.env = append(i.env, "HERMES_SAFE_MODE=1") }, []string{"HERMES_SAFE_MODE"}},
 		"no Hermes":             {"0.21.3", func(_ *testing.T, i *installed) { i.env = append(i.env, "PYTHONPATH=/nonexistent") }, []string{"Hermes' own code fails"}},
-		"a secret for everyone": {"0.21.3", func(t *testing.T, i *installed) { _ = os.Chmod(filepath.Join(i.home, "hux", "credential"), 0o644) }, []string{"others can read the file of the credential"}},
+		"a secret for everyone": {"0.21.3", func(_ *testing.T, i *installed) { _ = os.Chmod(filepath.Join(i.home, "hux", "credential"), 0o644) }, []string{"others can read the file of the credential"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

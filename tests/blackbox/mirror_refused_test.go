@@ -53,6 +53,13 @@ func (s *stubborn) serve(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// asks has sessions ask from now on.
+func (s *stubborn) asks(pending map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = pending
+}
+
 func (s *stubborn) given(session string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,13 +88,14 @@ func TestWebUIApprovalsThatCanNotBeAnswered(t *testing.T) {
 	}
 	accepts := func(_ int, w http.ResponseWriter) { _, _ = io.WriteString(w, `{"ok":true}`) }
 	s := &stubborn{
-		pending: map[string]string{"unnamed": ask(""), "refused": ask("ap-refused"), "stays": ask("ap-stays"), "good": ask("ap-good")},
+		pending: map[string]string{},
 		answers: map[string]int{}, refuse: map[string]func(int, http.ResponseWriter){"unnamed": never, "refused": never, "stays": accepts},
 	}
 	u.intercept(s.serve)
 	h := u.start(t, "all", "alice")
 	alice := h.person(t, "h1", "alice")
-	alice.here(t)
+	alice.here(t) // before they are asked: what nobody is there to decide expires at once
+	s.asks(map[string]string{"unnamed": ask(""), "refused": ask("ap-refused"), "stays": ask("ap-stays"), "good": ask("ap-good")})
 	var open []object
 	eventually(t, 30*time.Second, "three are asked", func() bool {
 		open = alice.approvals(t, "pending")

@@ -3,16 +3,19 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"bstein.dev/hux/hux"
@@ -134,8 +137,7 @@ func (c *agentCheck) reached(ctx context.Context) {
 		c.bad("the hook's address or its credential is not set up", "run: hux agents install "+hermes.Join(c.file)+" --from FILE")
 		return
 	}
-	at, _ := url.Parse(c.url)
-	if at.Scheme == "http" && at.Hostname() != "localhost" && !strings.HasPrefix(at.Hostname(), "127.") && at.Hostname() != "::1" {
+	if at, _ := url.Parse(c.url); at.Scheme == "http" && !loopback(at.Hostname()) {
 		c.note("%s is plain http: what tools are asked to do, and the credential, can be read on the way. Use https unless that way is within one machine", hux.Plain(c.url))
 	}
 	var capabilities struct {
@@ -144,13 +146,8 @@ func (c *agentCheck) reached(ctx context.Context) {
 	asking, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	answer, err := api.Do(asking, client.Request{Path: "/capabilities"}, &capabilities)
-	var refused *client.Error
-	switch {
-	case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized:
-		c.bad("hux does not accept the agent's credential", "make a new one with: hux agents rotate AGENT --env; then run hux agents install")
-		return
-	case err != nil:
-		c.bad("hux does not answer at "+c.url, "is the address right, and can this machine reach it?")
+	if err != nil {
+		c.unreached(err)
 		return
 	}
 	c.ok("hux answers at %s and takes the credential", hux.Plain(c.url))
@@ -174,6 +171,36 @@ func (c *agentCheck) reached(ctx context.Context) {
 		return
 	}
 	c.ok("hux takes the secret of webhooks")
+}
+
+// unreached says why hux could not be asked.
+func (c *agentCheck) unreached(err error) {
+	var refused *client.Error
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	what := "hux does not answer at " + c.url
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized:
+		c.bad("hux does not accept the agent's credential", "make a new one with: hux agents rotate AGENT --env; then run hux agents install")
+	case errors.As(err, &refused) && refused.Code == "":
+		c.bad(fmt.Sprintf("what answers at %s with status %d is not hux", c.url, refused.Status), "name where hux itself answers with: hux agents install --url")
+	case errors.As(err, &refused):
+		c.bad(fmt.Sprintf("hux refuses with status %d, %s", refused.Status, refused.Code), "its log and its page Status say more")
+	case errors.As(err, &name):
+		c.bad(what+", since this machine does not know the name "+name.Name, "name another with: hux agents install --url")
+	case errors.As(err, &certificate):
+		c.bad(what+" with a certificate that is trusted here", "name the authority's file in SSL_CERT_FILE, in the agent's environment too")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		c.bad(what+", since nothing listens there", "is hux running, and is that its address as this machine sees it? hux agents install --url changes it")
+	default:
+		c.bad(what, "can this machine reach that address? A firewall or a container's network may be in between")
+	}
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
 // tried has Hermes itself run the hook.

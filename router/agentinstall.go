@@ -257,8 +257,10 @@ func (f *hermesFile) unchanged() bool {
 // readFile reads a file with what it takes to write it anew; one that is not
 // there is empty.
 func readFile(path string) (f hermesFile, err error) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if _, err := os.Lstat(path); err == nil { // a link that leads nowhere is an error: it would become a file
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return f, err
+		}
 	}
 	f.path = path
 	info, err := os.Stat(path)

@@ -13,7 +13,8 @@ import (
 const (
 	acceptKey   = "hooks_auto_accept"
 	callbackKey = "hook_callback_timeout"
-	maxSteps    = 64 // a Merge needs fewer than thirty
+	byteOrder   = "\ufeff" // what some editors begin a file with; it takes no column
+	maxSteps    = 64       // a Merge needs fewer than thirty
 )
 
 // Merge gives a configuration that has the hooks of s, and what was changed for
@@ -21,7 +22,8 @@ const (
 // entry of ours is brought up to date. Of a form that can't be changed without
 // risk it changes nothing and says where that is.
 func Merge(content []byte, s Setup) (merged []byte, changes []string, err error) {
-	m := merger{text: string(content), setup: s, eol: "\n"}
+	text, marked := strings.CutPrefix(string(content), byteOrder)
+	m := merger{text: text, setup: s, eol: "\n"}
 	if strings.Contains(m.text, "\r\n") {
 		m.eol = "\r\n"
 	}
@@ -43,8 +45,11 @@ func Merge(content []byte, s Setup) (merged []byte, changes []string, err error)
 			return nil, nil, err
 		}
 		if what == "" {
-			if !same(string(content), m.text) {
+			if !same(text, m.text) {
 				return nil, nil, errForm
+			}
+			if marked {
+				m.text = byteOrder + m.text
 			}
 			return []byte(m.text), changes, nil
 		}

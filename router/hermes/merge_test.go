@@ -116,6 +116,9 @@ func TestMerge(t *testing.T) {
 		"no last line end":             {"model: x", nil},
 		"the operator's own hooks":     {own, nil},
 		"CRLF":                         {strings.ReplaceAll(own, "\n", "\r\n"), nil},
+		"a byte order mark":            {"\ufeffhooks: {} # none\nmodel: x\n", []string{"hooks:"}},
+		"a mark before brackets":       {"\ufeff{hooks: {}, hooks_auto_accept: no}\n", []string{"{"}},
+		"a mark, CRLF, no last end":    {"\ufeffhooks_auto_accept: false\r\nhooks:", []string{"hooks_auto_accept", "hooks:"}},
 		"hooks without anything":       {"hooks:\nmodel: x\n", nil},
 		"hooks at the end":             {"model: x\nhooks:", nil},
 		"hooks null":                   {"hooks: null # none\nmodel: x\n", []string{"hooks:"}},
@@ -153,6 +156,9 @@ func TestMerge(t *testing.T) {
 			}
 			if len(changes) == 0 {
 				t.Error("it says nothing of what it changes")
+			}
+			if strings.HasPrefix(c.before, "\ufeff") != strings.HasPrefix(string(after), "\ufeff") || strings.Count(string(after), "\ufeff") > 1 {
+				t.Errorf("its byte order mark: %q", after)
 			}
 			again, changes, err := hermes.Merge(after, setup)
 			if err != nil || string(again) != string(after) || len(changes) > 0 {

@@ -154,10 +154,10 @@ func (s *Server) tenantOfSlot(slot string) (hux.Tenant, error) {
 		case st.Assignment == tenant.Assigned:
 			return st.Tenant, nil
 		default:
-			return "", hux.Errorf(hux.NotFound, "Slot %s is nobody's yet; an agent belongs to the tenant of a slot.", slot)
+			return "", hux.Errorf(hux.NotFound, "Slot %s is nobody's yet, and an agent belongs to the tenant of a slot. Let the person open the chat once, or give them the slot: hux slots assign %s USER", slot, slot)
 		}
 	}
-	return "", hux.Errorf(hux.NotFound, "There is no slot %s.", slot)
+	return "", hux.Errorf(hux.NotFound, "There is no slot %s; those that there are: hux slots list", slot)
 }
 
 // AgentView is an agent as an operator sees it.

@@ -179,6 +179,18 @@ func TestInstallRefuses(t *testing.T) {
 	if err := os.Remove(i.config); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("nowhere.yaml", i.config); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, ok := i.install(t, told, "--yes"); ok || !strings.Contains(stderr, "no such file") {
+		t.Errorf("a link that leads nowhere: %s", stderr)
+	}
+	if _, err := os.Readlink(i.config); err != nil {
+		t.Error("the link is gone")
+	}
+	if err := os.Remove(i.config); err != nil {
+		t.Fatal(err)
+	}
 	if _, stderr, ok := i.install(t, told, "--yes", "--as", "/opt/data", "--program", "/opt/hux"); !ok || !strings.Contains(readFile(t, i.config), `"/opt/hux hook --url https://hux.example.org --credential-file /opt/data/hux/credential"`) {
 		t.Errorf("without a file: %s", stderr)
 	}
@@ -209,6 +221,8 @@ func TestAgentsCheck(t *testing.T) {
 		},
 	})
 	t.Cleanup(late.Close)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	t.Cleanup(other.Close)
 	edit := func(old, with string) func(*testing.T, *installed) {
 		return func(t *testing.T, i *installed) {
 			text := readFile(t, i.config)
@@ -226,23 +240,27 @@ func TestAgentsCheck(t *testing.T) {
 		spoil   func(*testing.T, *installed)
 		says    []string // none: all is well
 	}{
-		"0.20.1":                {"0.20.1", nil, nil},
-		"0.21.3.post1":          {"0.21.3.post1", nil, nil},
-		"0.19.0":                {"0.19.0", nil, []string{"wrong  Hermes 0.19.0 is below 0.20.1", "runs a call whose hook was killed", "runs a call whose hook can't be started"}},
-		"no version":            {"main", nil, []string{"is below 0.20.1"}},
-		"no fail_closed":        {"0.21.3", edit("fail_closed: true", "fail_closed: false"), []string{"fail_closed", "runs a call whose hook was killed"}},
-		"no consent":            {"0.21.3", edit("hooks_auto_accept: true", "hooks_auto_accept: false"), []string{"wrong  config.yaml, hooks_auto_accept", "starts no hook"}},
-		"a short limit":         {"0.21.3", edit("310", "30"), []string{"ends a hook after 30 s"}},
-		"a short time":          {"0.21.3", edit("timeout: 300", "timeout: 60"), []string{"pre_tool_call: timeout"}},
-		"some tools":            {"0.21.3", edit(`matcher: ".*"`, `matcher: "terminal"`), []string{"matcher", "not asked about every tool"}},
-		"no hook":               {"0.21.3", write("config.yaml", "model: x\n"), []string{"no hux hook", "hux agents install"}},
-		"a key twice":           {"0.21.3", write("config.yaml", "a: 1\na: 2\n"), []string{"line 2"}},
-		"no binary":             {"0.21.3", edit(binary, "/nonexistent/hux"), []string{"does not get an answer of hux"}},
-		"a wrong credential":    {"0.21.3", write("hux/credential", "hux_agt_0198f3a1c2d47b6e8f90a1b2c3d4e5f6_AAAA"), []string{"does not accept the agent's credential"}},
-		"no credential":         {"0.21.3", write("hux/credential", ""), []string{"credential is not set up"}},
-		"a wrong secret":        {"0.21.3", write("hux/hook-secret", "x"), []string{"does not take the secret of webhooks"}},
-		"a secret not in .env":  {"0.21.3", write(".env", "A=b\n"), []string{"Hermes does not find the secret"}},
-		"nobody listens":        {"0.21.3", edit(at, "http://"+freeAddr(t)), []string{"hux does not answer at"}},
+		"0.20.1":               {"0.20.1", nil, nil},
+		"0.21.3.post1":         {"0.21.3.post1", nil, nil},
+		"0.19.0":               {"0.19.0", nil, []string{"wrong  Hermes 0.19.0 is below 0.20.1", "runs a call whose hook was killed", "runs a call whose hook can't be started"}},
+		"no version":           {"main", nil, []string{"is below 0.20.1"}},
+		"no fail_closed":       {"0.21.3", edit("fail_closed: true", "fail_closed: false"), []string{"fail_closed", "runs a call whose hook was killed"}},
+		"no consent":           {"0.21.3", edit("hooks_auto_accept: true", "hooks_auto_accept: false"), []string{"wrong  config.yaml, hooks_auto_accept", "starts no hook"}},
+		"a short limit":        {"0.21.3", edit("310", "30"), []string{"ends a hook after 30 s"}},
+		"a short time":         {"0.21.3", edit("timeout: 300", "timeout: 60"), []string{"pre_tool_call: timeout"}},
+		"some tools":           {"0.21.3", edit(`matcher: ".*"`, `matcher: "terminal"`), []string{"matcher", "not asked about every tool"}},
+		"no hook":              {"0.21.3", write("config.yaml", "model: x\n"), []string{"no hux hook", "hux agents install"}},
+		"a key twice":          {"0.21.3", write("config.yaml", "a: 1\na: 2\n"), []string{"line 2"}},
+		"no binary":            {"0.21.3", edit(binary, "/nonexistent/hux"), []string{"does not get an answer of hux"}},
+		"a wrong credential":   {"0.21.3", write("hux/credential", "hux_agt_0198f3a1c2d47b6e8f90a1b2c3d4e5f6_AAAA"), []string{"does not accept the agent's credential"}},
+		"no credential":        {"0.21.3", write("hux/credential", ""), []string{"credential is not set up"}},
+		"a wrong secret":       {"0.21.3", write("hux/hook-secret", "x"), []string{"does not take the secret of webhooks"}},
+		"a secret not in .env": {"0.21.3", write(".env", "A=b\n"), []string{"Hermes does not find the secret"}},
+		"nobody listens":       {"0.21.3", edit(at, "http://"+freeAddr(t)), []string{"hux does not answer at", "nothing listens there: is hux running"}},
+		"another server":       {"0.21.3", edit(at, other.URL), []string{"with status 418 is not hux", "--url"}},
+		"a foreign certificate": {"0.21.3", func(_ *testing.T, i *installed) {
+			i.env = append(i.env, "SSL_CERT_FILE=/dev/null", "SSL_CERT_DIR=/dev/null")
+		}, []string{"certificate", "SSL_CERT_FILE"}},
 		"a clock that is late":  {"0.21.3", edit(at, late.URL), []string{"clocks of this machine and of hux are 3m"}},
 		"all hooks off":         {"0.21.3", func(_ *testing.T, i *installed) { i.env = append(i.env, "HERMES_SAFE_MODE=1") }, []string{"HERMES_SAFE_MODE"}},
 		"no Hermes":             {"0.21.3", func(_ *testing.T, i *installed) { i.env = append(i.env, "PYTHONPATH=/nonexistent") }, []string{"Hermes' own code fails"}},

@@ -238,7 +238,7 @@ func TestAgentsCommands(t *testing.T) {
 			}
 			var first, second string
 			during(func() {
-				h.command(t, "nobody", "agents", "create", "free", "x")
+				h.command(t, "Let the person open the chat once", "agents", "create", "free", "x")
 				h.command(t, "no slot", "agents", "create", "none", "x")
 				first = credential("agents", "create", "one", "the assistant")
 			})

@@ -63,7 +63,7 @@ func TestACallThatWentRoundTheHook(t *testing.T) {
 		"told, and the run's end":           {[]step{ended, finished}, "alarm"},
 		"denied, and told as begun":         {[]step{begun, chosen("deny")}, ""},
 		"denied and blocked":                {[]step{begun, chosen("deny"), blocked}, ""},
-		"denied and failed":                 {[]step{begun, chosen("deny"), failed}, ""},
+		"denied, and run badly":             {[]step{begun, chosen("deny"), failed}, "stop"},
 		"denied, and run":                   {[]step{begun, chosen("deny"), ended}, "stop"},
 		"asked, and run":                    {[]step{asked("terminal"), ended}, "stop"},
 		"asked, and waiting":                {[]step{asked("terminal"), begun, later(time.Minute)}, ""},

@@ -170,9 +170,10 @@ func (e *HermesEvent) Told(runID string) (told event.Event, ok bool) {
 	return told, true
 }
 
-// blocked reports whether a call ended without having run.
+// blocked reports whether a call ended without having run. What the model
+// writes as arguments may be none; then no hook is asked.
 func (e *HermesEvent) blocked() bool {
-	return slices.Contains([]string{"blocked", "denied"}, e.Detail("status"))
+	return slices.Contains([]string{"blocked", "denied"}, e.Detail("status")) || e.Detail("error_type") == "invalid_tool_arguments"
 }
 
 // ended is how a tool's call ended. Hermes says an error in several ways.

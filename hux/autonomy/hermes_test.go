@@ -96,6 +96,7 @@ func TestTold(t *testing.T) {
 		"started":         {hookInput, `tool.started started "terminal: make test" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
 		"finished":        {post, `tool.finished completed "terminal: make test" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
 		"failed":          {with(post, `"status":"error"`), `tool.finished failed "terminal: make test" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
+		"no arguments":    {with(post, `"status":"error","error_type":"invalid_tool_arguments"`), `tool.finished failed "terminal: make test" {"blocked":true,"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
 		"failed, by type": {with(post, `"error_type":"ValueError"`), `tool.finished failed "terminal: make test" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
 		"of a while":      {with(post, `"duration_ms":1.5e3,"result":"`+strings.Repeat("x", 1<<20)+`"`), `tool.finished completed "terminal: make test" {"duration_ms":1500,"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},
 		"of no while":     {with(post, `"duration_ms":-1`), `tool.finished completed "terminal: make test" {"tool":"terminal","tool_call_id":"call_0123456789abcdef"}`},

@@ -93,17 +93,18 @@ func endOf(e *event.Event) string {
 }
 
 // observed reads a run's own events back to its start. What has ended may have
-// had an effect; what has not, nobody knows, and nothing is known to have been
-// reverted. What a page saw may have had an effect too, but proves no end.
+// had an effect, unless its agent says that it was blocked; what has not, nobody
+// knows, and nothing is known to have been reverted. What a page saw may have
+// had an effect too, but proves no end.
 func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observation, err error) {
 	events, err := event.OfRun(tx, conversationID, runID)
 	if err != nil {
 		return o, err
 	}
-	ended, blocked := map[string]bool{}, map[string]bool{}
+	ended, refused := map[string]bool{}, map[string]bool{}
 	for _, e := range events {
 		if _, callID := toolOf(&e); e.Kind == "approval.resolved" && e.Status != nil && *e.Status != "completed" {
-			blocked[callID] = true
+			refused[callID] = true
 		}
 	}
 	for _, e := range slices.Backward(withoutTwins(events)) {
@@ -119,6 +120,9 @@ func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observ
 			}
 		case "tool.finished":
 			ended[callID] = true
+			if e.Reporter == "" && blocked(&e) {
+				continue
+			}
 			if kind, has := effectOf(tool); has && e.Reporter == "" {
 				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+endOf(&e))))
 			} else if has {
@@ -126,7 +130,7 @@ func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observ
 				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+endOf(&e)+", as a page saw it")))
 			}
 		case "tool.started":
-			if callID != "" && (ended[callID] || blocked[callID]) { // a gateway tells of a call before it is asked about
+			if callID != "" && (ended[callID] || refused[callID]) { // a gateway tells of a call before it is asked about
 				continue
 			}
 			if kind, has := effectOf(tool); has {

@@ -213,6 +213,14 @@ func TestEffectsDoNotVanish(t *testing.T) {
 				r.page(r.id, "tool.started", "started", "run", `{"tool":"terminal","tool_call_id":"1"}`)
 				r.page(r.id, "tool.finished", "completed", "run", `{"tool":"terminal","tool_call_id":"1"}`)
 			}, "partially_stopped", []string{"terminal has ended, as a page saw it"}},
+			"what was blocked has done nothing": {func(r *rig) {
+				r.event(r.id, "tool.finished", "completed", "run", `{"tool":"terminal","tool_call_id":"1"}`)
+				r.event(r.id, "tool.started", "started", "run", `{"tool":"terminal","tool_call_id":"2"}`)
+				r.event(r.id, "tool.finished", "failed", "run", `{"tool":"terminal","tool_call_id":"2","blocked":true}`)
+			}, "stopped", []string{"terminal has ended"}},
+			"a page says that it was blocked": {func(r *rig) {
+				r.page(r.id, "tool.finished", "failed", "run", `{"tool":"terminal","tool_call_id":"1","blocked":true}`)
+			}, "partially_stopped", []string{"terminal has ended, as a page saw it"}},
 			"the agent names another run": {func(r *rig) {
 				r.page(r.id, "tool.finished", "completed", "run", `{"tool":"terminal","tool_call_id":"1"}`)
 				r.event(r.id, "tool.finished", "completed", "other", `{"tool":"read_file","tool_call_id":"1"}`)

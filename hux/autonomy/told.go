@@ -183,8 +183,8 @@ func (s *Service) allowed(tx *store.Tx, asked []askedCall) (bool, error) {
 // bypassed reports whether a call ran though nothing had allowed it. A hook of
 // its agent may have been killed before it asked, or after; a gateway tells of
 // a call before it is asked about, and tells of one that is blocked too. What
-// was asked and refused has run only if it is told as completed. A page can't
-// tell what was blocked, and may have other ids.
+// was asked and refused has run if it is told to have ended, well or badly, and
+// not as blocked. A page can't tell what was blocked, and may have other ids.
 func (s *Service) bypassed(tx *store.Tx, t *toldCall) (bool, error) {
 	if t.Blocked {
 		return false, nil
@@ -195,7 +195,7 @@ func (s *Service) bypassed(tx *store.Tx, t *toldCall) (bool, error) {
 	}
 	if len(asked) > 0 {
 		allowed, err := s.allowed(tx, asked)
-		return !allowed && t.Agent != "" && t.Ended == "completed", err
+		return !allowed && t.Agent != "" && (t.Ended == "completed" || t.Ended == "failed"), err
 	}
 	if t.Ended == "cancelled" && !t.Began { // what a stop leaves out is told so too
 		return false, nil

@@ -181,7 +181,7 @@ func (c *agentCheck) unreached(err error) {
 	what := "hux does not answer at " + c.url
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized:
-		c.bad("hux does not accept the agent's credential", "make a new one with: hux agents rotate AGENT --env; then run hux agents install")
+		c.bad("hux does not accept the agent's credential", "make a new one with: hux agents rotate AGENT --env, or create where it is revoked; then run hux agents install")
 	case errors.As(err, &refused) && refused.Code == "":
 		c.bad(fmt.Sprintf("what answers at %s with status %d is not hux", c.url, refused.Status), "name where hux itself answers with: hux agents install --url")
 	case errors.As(err, &refused):

@@ -325,11 +325,11 @@ hux demo
     curl -H "Authorization: Bearer $(curl -s '%s/demo/token?user=alice')" %s/hux/v1/capabilities
 
   An agent of your own, as docs/agents.md has it:
-    HUX_DATA='%s' %s agents create alice "my agent"
+    HUX_DATA='%s' %s agents create alice "my agent" --env --url %s
 
   State is in %s. Ctrl-C ends it.
 
-`, chat, d.config.ConsoleURL, local, local, data, os.Args[0], data)
+`, chat, d.config.ConsoleURL, local, local, data, os.Args[0], local, data)
 }
 
 // outside is one outside party on a loopback socket. It can go away and come

@@ -101,6 +101,9 @@ func (m *merger) fill(p place, value any) error {
 	case p.key == nil: // the root
 		return m.splice(p.value.Line, p.value.Column, old, strings.ReplaceAll(render(value, false), "\n", m.eol))
 	case old != "":
+		if m.splice(p.value.Line, p.value.Column-1, " "+old, "") == nil {
+			return nil
+		}
 		return m.splice(p.value.Line, p.value.Column, old, "")
 	}
 	return m.insert(p.key.Line, p.key.Column+1, render(value, false))

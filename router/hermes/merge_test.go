@@ -169,6 +169,9 @@ func TestMerge(t *testing.T) {
 			}
 		})
 	}
+	if after, _, err := hermes.Merge([]byte("hooks: {}\n"), setup); err != nil || string(after) != whole {
+		t.Errorf("%v\n%s", err, after)
+	}
 	if after, _, err := hermes.Merge(nil, setup); err != nil || string(after) != whole {
 		t.Errorf("%v\n%s", err, after)
 	}

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Least is the least version of Hermes: the first that blocks a call whose hook
+// Least is the least version of Hermes that was seen to block a call whose hook
 // can't be started, does not end, ends with status 2 or says what is no JSON.
 const Least = "0.20.1"
 

@@ -61,7 +61,7 @@ func tail(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	show := printLine(stdout)
 	if *asJSON {
-		show = func(raw []byte) error { _, err := fmt.Fprintf(stdout, "%s\n", raw); return err }
+		show = func(raw []byte) error { _, err := fmt.Fprintf(stdout, "%s\n", hux.OneLine(raw)); return err }
 	}
 	events := client.Stream[json.RawMessage](ctx, api, "/conversations/"+words[0]+"/events/stream", client.StreamOptions{
 		After: *after,

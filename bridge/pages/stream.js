@@ -136,8 +136,12 @@ export class Stream {
         this.close();
         this.listener.reset();
         break;
+      case 'hux.closing': // why the connection is about to end
+        if (JSON.parse(data).reason !== 'store_corrupt') break;
+        this.close();
+        this.tell('refused', 'An event of this conversation can’t be read. Your operator must restore it.');
+        break;
     }
-    // hux.closing only says why the connection is about to end.
   }
 
   /**

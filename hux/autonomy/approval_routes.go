@@ -3,7 +3,6 @@ package autonomy
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -79,7 +78,7 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 		}
 		if value := tx.Get(callsBucket, s.callKey(&q)); value != nil {
 			var said askedCall
-			if err := json.Unmarshal(value, &said); err != nil {
+			if err := store.Decode(callsBucket, s.callKey(&q), value, &said); err != nil {
 				return err
 			}
 			if said.ApprovalID != nil {

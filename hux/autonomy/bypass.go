@@ -45,7 +45,7 @@ func (s *Service) judgeTold(ctx context.Context, db *store.Lease, i due.Item) er
 		if value == nil {
 			return nil
 		}
-		if err := json.Unmarshal(value, &t); err != nil {
+		if err := store.Decode(toldBucket, i.ID, value, &t); err != nil {
 			return err
 		}
 		conv, err := s.Conversations.Read(tx, t.ConversationID)
@@ -148,12 +148,13 @@ func (s *Service) bypassKey(t *toldCall) string {
 }
 
 func (s *Service) readBypass(tx *store.Tx, t *toldCall) (*Bypass, error) {
-	value := tx.Get(bypassBucket, s.bypassKey(t))
+	key := s.bypassKey(t)
+	value := tx.Get(bypassBucket, key)
 	if value == nil {
 		return nil, nil
 	}
 	b := new(Bypass)
-	return b, json.Unmarshal(value, b)
+	return b, store.Decode(bypassBucket, key, value, b)
 }
 
 func putJSON(tx *store.Tx, bucket, key string, v any) error {

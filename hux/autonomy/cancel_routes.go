@@ -35,12 +35,13 @@ func (s *Service) stopKey(conversationID, runID string) string {
 }
 
 func (s *Service) readStop(tx *store.Tx, conversationID, runID string) (*stop, error) {
-	value := tx.Get(stopsBucket, s.stopKey(conversationID, runID))
+	key := s.stopKey(conversationID, runID)
+	value := tx.Get(stopsBucket, key)
 	if value == nil {
 		return nil, nil
 	}
 	st := new(stop)
-	return st, json.Unmarshal(value, st)
+	return st, store.Decode(stopsBucket, key, value, st)
 }
 
 func (s *Service) writeStop(tx *store.Tx, conversationID string, st *stop) error {
@@ -80,7 +81,7 @@ func (s *Service) stopped(tx *store.Tx, q *question) (bool, error) {
 	}
 	for _, e := range tx.List(stopsBucket, q.conversation.ID) {
 		var st stop
-		if err := json.Unmarshal(e.Value, &st); err != nil {
+		if err := store.Decode(stopsBucket, e.Key, e.Value, &st); err != nil {
 			return false, err
 		}
 		if st.ReceiptID == "" || !st.RequestedAt.Before(q.heard) {

@@ -121,7 +121,7 @@ func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call)
 		}
 		if value := tx.Get(callsBucket, s.callKey(&q)); value != nil {
 			said = askedCall{}
-			if err := json.Unmarshal(value, &said); err != nil {
+			if err := store.Decode(callsBucket, s.callKey(&q), value, &said); err != nil {
 				return err
 			}
 			var err error

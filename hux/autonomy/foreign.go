@@ -125,7 +125,7 @@ func readForeign(tx *store.Tx, key string) (*foreign, error) {
 		return nil, nil
 	}
 	f := new(foreign)
-	return f, json.Unmarshal(value, f)
+	return f, store.Decode(foreignBucket, key, value, f)
 }
 
 func writeForeign(tx *store.Tx, key string, f *foreign) error {
@@ -368,7 +368,7 @@ func (s *Service) Sessions(ctx context.Context, db *store.Lease) (refs []convers
 			}
 			last = session
 			kept := new(foreign)
-			if err := json.Unmarshal(e.Value, kept); err != nil {
+			if err := store.Decode(foreignBucket, e.Key, e.Value, kept); err != nil {
 				return err
 			}
 			refs = append(refs, kept.Session)

@@ -2,7 +2,6 @@ package autonomy
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"bstein.dev/hux/hux"
@@ -37,7 +36,7 @@ const maxRecent = 20
 
 func (s *Service) heard(tx *store.Tx, agent hux.Agent) (h Heard, err error) {
 	if value := tx.Get(heardBucket, string(agent)); value != nil {
-		err = json.Unmarshal(value, &h)
+		err = store.Decode(heardBucket, string(agent), value, &h)
 	}
 	return h, err
 }
@@ -73,7 +72,7 @@ func (s *Service) hookAsks(tx *store.Tx, agent hux.Agent, c *changes) error {
 func (s *Service) hooksAsked(tx *store.Tx, agent hux.Agent) (ever, lately bool, err error) {
 	for _, e := range tx.List(heardBucket, string(agent)) {
 		var h Heard
-		if err := json.Unmarshal(e.Value, &h); err != nil {
+		if err := store.Decode(heardBucket, e.Key, e.Value, &h); err != nil {
 			return false, false, err
 		}
 		ever = ever || h.Hook != nil
@@ -113,7 +112,7 @@ func (s *Service) changeOversight(tx *store.Tx, c *changes, change func(*Oversig
 
 func readOversight(tx *store.Tx) (o Oversight, err error) {
 	if value := tx.Get(oversightBucket, all); value != nil {
-		err = json.Unmarshal(value, &o)
+		err = store.Decode(oversightBucket, all, value, &o)
 	}
 	return o, err
 }
@@ -133,7 +132,7 @@ func ReadHeard(ctx context.Context, db *store.Lease) (heard map[hux.Agent]Heard,
 		heard = map[hux.Agent]Heard{}
 		for _, e := range tx.List(heardBucket, "") {
 			var h Heard
-			if err := json.Unmarshal(e.Value, &h); err != nil {
+			if err := store.Decode(heardBucket, e.Key, e.Value, &h); err != nil {
 				return err
 			}
 			heard[hux.Agent(e.Key)] = h

@@ -65,7 +65,7 @@ func (s *Service) receipt(tx *store.Tx, id string) (*Receipt, error) {
 		return nil, nil
 	}
 	r := new(Receipt)
-	return r, json.Unmarshal(value, r)
+	return r, store.Decode(ReceiptSchema, id, value, r)
 }
 
 func (s *Service) listReceipts(w http.ResponseWriter, r *http.Request, call *api.Call) error {
@@ -77,9 +77,9 @@ func (s *Service) listReceipts(w http.ResponseWriter, r *http.Request, call *api
 	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
 		var failed error
 		size := 0
-		err := tx.ScanBack(ReceiptSchema, "", l.After, func(_ string, value []byte) bool {
+		err := tx.ScanBack(ReceiptSchema, "", l.After, func(id string, value []byte) bool {
 			receipt := new(Receipt)
-			if failed = json.Unmarshal(value, receipt); failed != nil {
+			if failed = store.Decode(ReceiptSchema, id, value, receipt); failed != nil {
 				return false
 			}
 			if !call.Sees(receipt.Owner) || !passes(l.Filters, "conversation_id", receipt.ConversationID) || !passes(l.Filters, "run_id", receipt.RunID) {

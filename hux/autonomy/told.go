@@ -92,7 +92,7 @@ func (s *Service) toolTold(tx *store.Tx, call *api.Call, e *event.Event, c *chan
 	}
 	if value := tx.Get(toldBucket, key); value != nil {
 		var before toldCall
-		if err := json.Unmarshal(value, &before); err != nil {
+		if err := store.Decode(toldBucket, key, value, &before); err != nil {
 			return err
 		}
 		if before.Agent != "" && t.Agent == "" {
@@ -152,7 +152,7 @@ func (s *Service) askedAs(tx *store.Tx, t *toldCall) (asked []askedCall, err err
 func readAsked(tx *store.Tx, prefix string) (asked []askedCall, err error) {
 	for _, e := range tx.List(callsBucket, prefix) {
 		var a askedCall
-		if err := json.Unmarshal(e.Value, &a); err != nil {
+		if err := store.Decode(callsBucket, e.Key, e.Value, &a); err != nil {
 			return nil, err
 		}
 		asked = append(asked, a)
@@ -231,7 +231,7 @@ func (s *Service) moreThanAsked(tx *store.Tx, t *toldCall) (bool, error) {
 	}
 	for _, e := range told {
 		var other toldCall
-		if err := json.Unmarshal(e.Value, &other); err != nil {
+		if err := store.Decode(toldBucket, e.Key, e.Value, &other); err != nil {
 			return false, err
 		}
 		if !counts(other.Tool, other.RunID) || (other.Agent == "") != (t.Agent == "") || other.Blocked {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/r3labs/sse/v2"
 	"gopkg.in/cenkalti/backoff.v1"
+
+	"bstein.dev/hux/hux"
 )
 
 // StreamOptions say where a stream begins, and who hears what happens to it.
@@ -91,7 +93,7 @@ func (s *stream) follow(ctx context.Context, take func(data []byte) (more bool, 
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.As(err, &refused) && !refused.Retryable && refused.Status < http.StatusInternalServerError:
+		case errors.As(err, &refused) && !refused.Retryable && (refused.Status < http.StatusInternalServerError || refused.Code == hux.StoreCorrupt):
 			return err
 		case !passing(err):
 			return err
@@ -217,6 +219,13 @@ func (s *stream) frame(e *sse.Event, take func(data []byte) (more bool, err erro
 			if s.Hello != nil {
 				s.Hello(hello.Epoch)
 			}
+		}
+	case "hux.closing":
+		var closing struct {
+			Reason hux.Code `json:"reason"`
+		}
+		if json.Unmarshal(e.Data, &closing) == nil && closing.Reason == hux.StoreCorrupt {
+			return &Error{Status: http.StatusInternalServerError, Code: hux.StoreCorrupt, Detail: "An event can't be read; the router's operator must restore it."}
 		}
 	case "hux.reset":
 		var reset struct {

@@ -7,7 +7,6 @@ package due
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"log/slog"
 	"maps"
 	"strings"
@@ -80,10 +79,11 @@ func NewIndex(db *store.DB, stores *store.Pool) (*Index, error) {
 	}
 	err := db.View(context.Background(), func(tx *store.Tx) error {
 		for _, e := range tx.List(bucket, "") {
-			if len(e.Value) != 8 {
-				return fmt.Errorf("what falls due: %w", store.ErrCorrupt)
+			at := time.Time{} // of a value that can't be read: look now
+			if len(e.Value) == 8 {
+				at = timeOf(e.Value)
 			}
-			x.next[hux.Tenant(e.Key)] = timeOf(e.Value)
+			x.next[hux.Tenant(e.Key)] = at
 		}
 		return nil
 	})

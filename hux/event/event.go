@@ -57,10 +57,15 @@ func seqOf(key string) uint64 { return binary.BigEndian.Uint64([]byte(key[len(ke
 
 // Head is the number of a conversation's last event, 0 where there is none.
 func Head(tx *store.Tx, conversation string) (head uint64, err error) {
-	err = tx.ScanBack(bucket, conversation, "", func(k string, _ []byte) bool {
+	whole := true
+	err = tx.ScanBack(bucket, conversation, "", func(k string, v []byte) bool {
 		head = seqOf(k)
+		whole = intact(v, conversation, head)
 		return false
 	})
+	if err == nil && !whole {
+		return 0, damaged(conversation, head) // a number that may be none is not counted on from
+	}
 	return head, err
 }
 
@@ -141,23 +146,40 @@ type page struct {
 	head   uint64   // of the conversation when it was read
 }
 
-// readPage reads up to limit events after a number.
+// readPage reads up to limit events after a number. Where one is damaged it
+// gives those before it and the error.
 func readPage(tx *store.Tx, conversation string, after uint64, limit int) (p page, err error) {
 	p.first = after + 1
 	if p.head, err = Head(tx, conversation); err != nil || after >= p.head {
 		return p, err
 	}
-	bytes := 0
+	size, full := 0, false
 	err = tx.Scan(bucket, conversation, key(conversation, after+1), func(k string, v []byte) bool {
-		if seq := seqOf(k); seq != p.first+uint64(len(p.events)) {
-			err = fmt.Errorf("the log has a gap before %d: %w", seq, store.ErrCorrupt)
+		next := p.first + uint64(len(p.events))
+		if seqOf(k) != next || !intact(v, conversation, next) {
 			return false
 		}
 		p.events = append(p.events, append([]byte{}, v...))
-		bytes += len(v)
-		return len(p.events) < limit && bytes < pageBytes
+		size += len(v)
+		full = len(p.events) == limit || size >= pageBytes
+		return !full
 	})
+	if next := p.first + uint64(len(p.events)); err == nil && !full && next <= p.head {
+		err = damaged(conversation, next)
+	}
 	return p, err
+}
+
+// intact reports whether value is the event of this number, in the one form
+// that Append writes.
+func intact(value []byte, conversation string, seq uint64) bool {
+	own := strconv.AppendUint([]byte(`"conversation_id":"`+conversation+`","seq":`), seq, 10)
+	return bytes.Contains(value, append(own, ',')) && bytes.IndexByte(value, '\n') < 0 && json.Valid(value)
+}
+
+// damaged is the error of an event that is missing or can't be read.
+func damaged(conversation string, seq uint64) error {
+	return &store.Unreadable{Bucket: bucket, Key: key(conversation, seq), Cause: fmt.Errorf("the event with the number %d is missing or damaged", seq)}
 }
 
 // pageBytes bounds what one read copies out of the database.
@@ -239,8 +261,8 @@ func OfRun(tx *store.Tx, conversation, runID string) (events []Event, err error)
 			return false
 		}
 		var e Event
-		if unread := json.Unmarshal(value, &e); unread != nil {
-			err = fmt.Errorf("an event of %s: %w: %w", conversation, store.ErrCorrupt, unread)
+		if err == nil {
+			err = store.Decode(bucket, conversation, value, &e)
 		}
 		if err != nil || e.RunID != runID {
 			return false

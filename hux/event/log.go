@@ -2,6 +2,7 @@ package event
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -165,6 +166,9 @@ func readFrames(ctx context.Context, db *store.Lease, conversation string, after
 		p, err = readPage(tx, conversation, after, tailEvents)
 		return err
 	})
+	if damage := (*store.Unreadable)(nil); errors.As(err, &damage) && len(p.events) > 0 {
+		err = nil // what is whole goes out first; the next read begins at the damage
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -177,12 +181,13 @@ func readFrames(ctx context.Context, db *store.Lease, conversation string, after
 
 // frame is an event on the wire (HTML standard, server-sent events; contracts
 // 2.6). It has no event name, so that kinds a reader does not know reach it
-// like the others. JSON as encoding/json writes it has no line break.
+// like the others. JSON as encoding/json writes it has no line break that the standard knows,
+// and OneLine takes out those that other readers know.
 func frame(seq uint64, event []byte) []byte {
 	b := make([]byte, 0, len(event)+40)
 	b = append(b, "id: "...)
 	b = strconv.AppendUint(b, seq, 10)
 	b = append(b, "\ndata: "...)
-	b = append(b, event...)
+	b = append(b, hux.OneLine(event)...)
 	return append(b, "\n\n"...)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -74,6 +75,9 @@ func (l *Log) Stream(ctx context.Context, w http.ResponseWriter, o StreamOptions
 		more := tl.waiter()
 		frames, err := tl.after(ctx, o.DB, o.Conversation, cursor)
 		if err != nil && ctx.Err() == nil {
+			if errors.Is(err, store.ErrCorrupt) {
+				s.close(string(hux.StoreCorrupt))
+			}
 			return // the reader comes back, and is told by the status of its next request
 		}
 		if len(frames) > 0 {
@@ -100,8 +104,7 @@ func (l *Log) Stream(ctx context.Context, w http.ResponseWriter, o StreamOptions
 		case <-ctx.Done():
 			for _, reason := range []error{ErrExpired, ErrFlagOff, ErrShutdown} {
 				if errors.Is(context.Cause(ctx), reason) {
-					s.tell("hux.closing", map[string]any{"reason": reason.Error()})
-					_ = s.flush()
+					s.close(reason.Error())
 				}
 			}
 			return
@@ -122,6 +125,12 @@ func (s *writer) add(text string) { s.buffer.WriteString(text) }
 func (s *writer) tell(name string, data map[string]any) {
 	encoded, _ := json.Marshal(data) // strings and numbers
 	s.add("event: " + name + "\ndata: " + string(encoded) + "\n\n")
+}
+
+// close says why the stream ends.
+func (s *writer) close(reason string) {
+	s.tell("hux.closing", map[string]any{"reason": reason})
+	_ = s.flush()
 }
 
 func (s *writer) flush() error {

@@ -7,7 +7,6 @@ package record
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"sync"
 
@@ -115,8 +114,8 @@ func (c *Collection[T]) decode(id string, value []byte) (*T, error) {
 		return nil, nil
 	}
 	r := new(T)
-	if err := json.Unmarshal(value, r); err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %w", c.spec.Name, id, store.ErrCorrupt, err)
+	if err := store.Decode(c.spec.Name, id, value, r); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
@@ -224,8 +223,7 @@ func (c *Collection[T]) List(tx *store.Tx, call *api.Call, l api.List, keep func
 			return more()
 		}
 		r := new(T)
-		if err = json.Unmarshal(value, r); err != nil {
-			err = fmt.Errorf("%s %s: %w: %w", c.spec.Name, id, store.ErrCorrupt, err)
+		if err = store.Decode(c.spec.Name, id, value, r); err != nil {
 			return false
 		}
 		kept := call.Sees(c.spec.Meta(r).Owner) && keep(r)

@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -47,7 +47,7 @@ func (row keyRow) encode() []byte {
 
 func decodeKey(b []byte) (row keyRow, err error) {
 	if len(b) < macSize+2+4 {
-		return row, fmt.Errorf("an idempotency key's row: %w", store.ErrCorrupt)
+		return row, &store.Unreadable{Bucket: keysBucket, Cause: errors.New("an idempotency key's row is cut")}
 	}
 	copy(row.fingerprint[:], b)
 	b = b[macSize:]

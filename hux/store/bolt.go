@@ -282,6 +282,8 @@ func (t boltTx) next(bucket string) (uint64, error) {
 	return b.NextSequence()
 }
 
+func (t boltTx) commits() int { return t.tx.ID() }
+
 func (t boltTx) scan(bucket, from string, backwards bool, fn func(string, []byte) bool) error {
 	defer own() // fn just looks at what it is given
 	b := t.tx.Bucket([]byte(bucket))

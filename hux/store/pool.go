@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +25,12 @@ type PoolOptions struct {
 	MaxOpen int           // databases open at once; default 4,096
 	// Prepare runs each time a database is opened, before anybody uses it.
 	Prepare func(*Tx) error
+	// Marks keeps how far each database has come, apart from them all, so that
+	// one that was emptied or put back is noticed; nil notices nothing.
+	Marks *DB
+	// Damaged is told of each damage once: "database", "record", "lost" or
+	// "older"; may be nil.
+	Damaged func(what string)
 }
 
 // Pool keeps the databases of all tenants, each in a file of its own. One is
@@ -45,14 +53,19 @@ type Pool struct {
 
 // tenantDB is one tenant's database, open or not.
 type tenantDB struct {
+	tenant hux.Tenant
+
 	mu      sync.Mutex // held while opening and closing
 	db      *DB
 	corrupt error
 
 	// Under Pool.mu:
-	isOpen   bool
-	users    int // who uses it or waits for it
-	lastUsed time.Time
+	condemned  bool
+	suspicion  string             // why it may not be the database that it was
+	unreadable map[[2]string]bool // values, by bucket and key, that were told of
+	isOpen     bool
+	users      int // who uses it or waits for it
+	lastUsed   time.Time
 }
 
 // NewPool makes a pool over the folder.
@@ -107,7 +120,7 @@ func (p *Pool) with(t hux.Tenant, fn func(*DB) error) error {
 	}
 	e := p.tenants[t]
 	if e == nil {
-		e = &tenantDB{}
+		e = &tenantDB{tenant: t}
 		p.tenants[t] = e
 	}
 	e.users++
@@ -123,9 +136,13 @@ func (p *Pool) with(t hux.Tenant, fn func(*DB) error) error {
 		return err
 	}
 	err = fn(db)
-	if errors.Is(err, ErrCorrupt) {
+	var record *Unreadable
+	switch {
+	case errors.As(err, &record):
+		p.noteUnreadable(t, e, record)
+	case errors.Is(err, ErrCorrupt):
 		e.mu.Lock()
-		e.condemn(t, err)
+		p.condemn(t, e, err)
 		e.mu.Unlock()
 	}
 	return err
@@ -147,9 +164,9 @@ func (p *Pool) opened(t hux.Tenant, e *tenantDB) (*DB, error) {
 	if full {
 		p.closeIdle(0)
 	}
-	db, err := p.prepared(path)
+	db, err := p.prepared(path, e)
 	if errors.Is(err, ErrCorrupt) {
-		e.condemn(t, err)
+		p.condemn(t, e, err)
 	}
 	if err != nil {
 		return nil, err
@@ -162,8 +179,9 @@ func (p *Pool) opened(t hux.Tenant, e *tenantDB) (*DB, error) {
 	return db, nil
 }
 
-// prepared opens the database in the file at path and prepares it.
-func (p *Pool) prepared(path string) (*DB, error) {
+// prepared opens the database in the file at path and prepares it. e.mu is
+// held.
+func (p *Pool) prepared(path string, e *tenantDB) (*DB, error) {
 	_, statErr := os.Stat(filepath.Dir(path))
 	db, err := Open(path, p.o.Quota)
 	if err != nil {
@@ -171,6 +189,9 @@ func (p *Pool) prepared(path string) (*DB, error) {
 	}
 	if errors.Is(statErr, fs.ErrNotExist) {
 		err = syncDir(p.o.Dir) // the tenant's folder is new
+	}
+	if err == nil {
+		err = p.compare(e, db)
 	}
 	if err == nil && p.o.Prepare != nil {
 		err = db.Update(context.Background(), p.o.Prepare)
@@ -183,11 +204,48 @@ func (p *Pool) prepared(path string) (*DB, error) {
 
 // condemn keeps a database that was found damaged from being used again until
 // the next start. e.mu is held.
-func (e *tenantDB) condemn(t hux.Tenant, cause error) {
+func (p *Pool) condemn(t hux.Tenant, e *tenantDB, cause error) {
 	if e.corrupt == nil {
 		e.corrupt = cause
-		slog.Error("a tenant's database is damaged; only this tenant is affected", "tenant", t, "cause", cause)
+		p.mu.Lock()
+		e.condemned = true
+		p.mu.Unlock()
+		p.damaged("database")
+		slog.Error("a tenant's database is damaged; only this tenant is affected", "tenant", t, "file", p.name(t), "cause", cause)
 	}
+}
+
+// maxUnreadable bounds what is remembered of one tenant's damage.
+const maxUnreadable = 1000
+
+// noteUnreadable tells the operator of a value that can't be read, once.
+func (p *Pool) noteUnreadable(t hux.Tenant, e *tenantDB, record *Unreadable) {
+	at := [2]string{record.Bucket, record.Key}
+	p.mu.Lock()
+	known := e.unreadable[at] || len(e.unreadable) >= maxUnreadable
+	if !known {
+		if e.unreadable == nil {
+			e.unreadable = map[[2]string]bool{}
+		}
+		e.unreadable[at] = true
+	}
+	p.mu.Unlock()
+	if !known {
+		p.damaged("record")
+		slog.Error("a record of a tenant can't be read; the tenant's others go on", "tenant", t, "file", p.name(t), "cause", record)
+	}
+}
+
+// damaged counts a damage that was not known.
+func (p *Pool) damaged(what string) {
+	if p.o.Damaged != nil {
+		p.o.Damaged(what)
+	}
+}
+
+// name is where a tenant's database lies below the pool's folder.
+func (p *Pool) name(t hux.Tenant) string {
+	return filepath.Join(filepath.Base(p.o.Dir), string(t), "tenant.db")
 }
 
 // Run closes idle databases until ctx ends.
@@ -220,13 +278,25 @@ func (p *Pool) closeIdle(idle time.Duration) {
 		}
 	}
 	p.mu.Unlock()
+	p.closeAll(victims, false)
+}
+
+// closeAll closes databases and notes how far they have come.
+func (p *Pool) closeAll(victims []*tenantDB, evenInUse bool) {
+	marks := map[hux.Tenant]mark{}
 	for _, e := range victims {
-		p.closeOne(e, false)
+		if m, ok := p.closeOne(e, evenInUse); ok {
+			marks[e.tenant] = m
+		}
+	}
+	if err := p.setMarks(marks); err != nil {
+		slog.Warn("noting how far tenants' databases have come", "cause", err)
 	}
 }
 
-// closeOne closes a database, unless somebody began to use it meanwhile.
-func (p *Pool) closeOne(e *tenantDB, evenInUse bool) {
+// closeOne closes a database, unless somebody began to use it meanwhile, and
+// gives its mark if there is one to note.
+func (p *Pool) closeOne(e *tenantDB, evenInUse bool) (m mark, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.mu.Lock()
@@ -237,12 +307,16 @@ func (p *Pool) closeOne(e *tenantDB, evenInUse bool) {
 	}
 	p.mu.Unlock()
 	if keep {
-		return
+		return m, false
 	}
+	m, err := markOf(e.db)
 	if err := e.db.Close(); err != nil {
 		slog.Warn("closing a tenant's database", "cause", err)
 	}
 	e.db = nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return m, err == nil && e.suspicion == ""
 }
 
 // Tenants lists the tenants that have a database, open or not.
@@ -275,8 +349,6 @@ func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	for _, e := range p.tenants { // nobody adds to it any more
-		p.closeOne(e, true)
-	}
+	p.closeAll(slices.Collect(maps.Values(p.tenants)), true) // nobody adds to it any more
 	return nil
 }

@@ -47,6 +47,8 @@ type engineTx interface {
 	// before it, until fn answers false.
 	scan(bucket, from string, backwards bool, fn func(key string, value []byte) bool) error
 	next(bucket string) (uint64, error)
+	// commits is how many there have been of the database before this one.
+	commits() int
 }
 
 // DB is one open database. It is safe for concurrent use.

@@ -140,7 +140,7 @@ func (s *Service) confirm(tx *store.Tx, call *api.Call, c *conversation.Conversa
 	if e.RunID == "" || e.Reporter != "" || r.kind == "message.committed" {
 		return nil, nil
 	}
-	if err := json.Unmarshal(before, &by); err != nil || by.Reporter == "" {
+	if err := store.Decode("events", c.ID, before, &by); err != nil || by.Reporter == "" {
 		return nil, err
 	}
 	if err := s.claim(tx, c.ID, call, e.RunID, r); err != nil {

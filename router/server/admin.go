@@ -100,7 +100,10 @@ func (s *Server) adminHandler() http.Handler {
 		if err != nil {
 			return nil, err
 		}
-		return struct{}{}, s.stores.Lease(t).Update(ctx, event.Renew)
+		if err := s.stores.Lease(t).Update(ctx, event.Renew); err != nil {
+			return nil, err
+		}
+		return struct{}{}, s.stores.Trust(t)
 	})
 	command("/agents/create", func(ctx context.Context, q AdminRequest) (any, error) {
 		t, err := s.tenantOfSlot(q.Slot)

@@ -104,9 +104,20 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request, _ *identity.Iden
 		"pool":     map[string]int{"free": free, "total": total},
 		"features": s.features,
 		"findings": s.selfCheck.list(),
-		"warnings": append([]string{}, slices.Concat(alarms, s.warnings, s.tenants.Warnings())...),
+		"warnings": append([]string{}, slices.Concat(alarms, s.storeWarnings(slots), s.warnings, s.tenants.Warnings())...),
 		"provider": map[string]bool{"ready": s.identity.Ready()},
 	})
+}
+
+// storeWarnings says what is wrong with the databases of the slots' tenants.
+func (s *Server) storeWarnings(slots []tenant.SlotStatus) (texts []string) {
+	alarms := s.stores.Alarms()
+	for _, st := range slots {
+		if alarm, ok := alarms[st.Tenant]; ok {
+			texts = append(texts, "slot "+st.ID+": its database "+alarm+"; the log names the file")
+		}
+	}
+	return texts
 }
 
 func (s *Server) page(name bridge.Page) handler {

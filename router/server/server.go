@@ -176,7 +176,17 @@ func (s *Server) deal(registry []hux.Flag) error {
 	if err != nil {
 		return err
 	}
-	s.stores = store.NewPool(store.PoolOptions{Dir: filepath.Join(c.Data, "tenants"), Quota: c.TenantQuota, Prepare: event.Begin})
+	damages := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hux_store_damages_total", Help: "Damages of tenants' databases that were found, each once.",
+	}, []string{"kind"})
+	for _, kind := range []string{"database", "record", "lost", "older"} {
+		damages.WithLabelValues(kind)
+	}
+	s.registry.MustRegister(damages)
+	s.stores = store.NewPool(store.PoolOptions{
+		Dir: filepath.Join(c.Data, "tenants"), Quota: c.TenantQuota, Prepare: event.Begin, Marks: s.db,
+		Damaged: func(kind string) { damages.WithLabelValues(kind).Inc() },
+	})
 	if s.due, err = due.NewIndex(s.db, s.stores); err != nil {
 		return err
 	}

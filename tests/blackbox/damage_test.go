@@ -134,8 +134,8 @@ func TestLostAndOlderDatabase(t *testing.T) {
 			tells := func(want bool) {
 				t.Helper()
 				a := olga.do(t, "GET", consoleURL+"/hux/api/status", nil)
-				if a.status != http.StatusOK || strings.Contains(a.body, "its database") != want {
-					t.Errorf("status: %d %s", a.status, a.body)
+				if a.StatusCode != http.StatusOK || strings.Contains(a.body, "its database") != want {
+					t.Errorf("status: %d %s", a.StatusCode, a.body)
 				}
 				if n := metric(t, metrics, "hux_store_damages_total", `kind="`+kind+`"`); (n == 1) != want {
 					t.Errorf("%v are counted", n)

@@ -66,7 +66,7 @@ func (s *Service) byToken(ctx context.Context, token string) (*Identity, error) 
 	if id := s.tokens.get(key, s.now()); id != nil {
 		return id, nil
 	}
-	e, err := s.provider.ready()
+	e, err := s.provider.ready(ctx)
 	if err != nil {
 		return nil, err
 	}

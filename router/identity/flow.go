@@ -104,7 +104,7 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request) error {
 		err := hux.Errorf(hux.RateLimited, "Too many sign-ins from your network. Wait a little.").After(wait)
 		return s.refuse("limited", backTo{err, s.page(f.origin)})
 	}
-	e, err := s.provider.ready()
+	e, err := s.provider.ready(r.Context())
 	if err == nil {
 		err = s.provider.answers(r.Context())
 	}
@@ -224,7 +224,7 @@ func (s *Service) beginAnew(w http.ResponseWriter, r *http.Request, e *endpoints
 
 // redeem makes a session of the provider's answer to f.
 func (s *Service) redeem(w http.ResponseWriter, r *http.Request, f signInFlow, q url.Values) error {
-	e, err := s.provider.ready()
+	e, err := s.provider.ready(r.Context())
 	if err != nil {
 		return s.refuse("unavailable", err)
 	}

@@ -421,6 +421,29 @@ func TestProviderDownAtStart(t *testing.T) {
 	rt.browser().signIn()
 }
 
+// Whoever comes while the provider is looked for waits for what is found.
+func TestRequestsWaitForDiscovery(t *testing.T) {
+	rt := newRouter(t)
+	token := rt.idp.token(nil, nil)
+	hold := make(chan struct{})
+	rt.idp.set(func(p *idp) { p.holdFind = hold })
+	rt.restartUnfound()
+	answers := make(chan int)
+	go func() { answers <- rt.browser().get(consoleURL + "/hux/auth/sign-in").StatusCode }()
+	go func() { answers <- rt.browser().get(apiURL+"/who", "Authorization", "Bearer "+token).StatusCode }()
+	select {
+	case got := <-answers:
+		t.Fatalf("answered with %d before the provider is found", got)
+	case <-time.After(300 * time.Millisecond):
+	}
+	close(hold)
+	for range 2 {
+		if got := <-answers; got != 302 && got != 200 {
+			t.Errorf("answered with %d", got)
+		}
+	}
+}
+
 // Whoever failed begins again where they were going.
 func TestFailureLeadsBack(t *testing.T) {
 	var again string

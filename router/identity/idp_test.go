@@ -50,6 +50,7 @@ type idp struct {
 	keyFetches int
 	redeemed   int           // requests for tokens
 	hold       chan struct{} // while it is open, the token endpoint's answers are made and not sent
+	holdFind   chan struct{} // while it is open, its discovery document is not sent
 	hosts      []string
 }
 
@@ -83,9 +84,9 @@ func newIDP(t testing.TB, now func() time.Time) *idp {
 		} else {
 			mux.ServeHTTP(answer, r)
 		}
-		hold := p.hold
+		hold := map[string]chan struct{}{"/token": p.hold, "/.well-known/openid-configuration": p.holdFind}[r.URL.Path]
 		p.mu.Unlock()
-		if hold != nil && r.URL.Path == "/token" {
+		if hold != nil {
 			select {
 			case <-hold:
 			case <-r.Context().Done():

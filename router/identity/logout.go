@@ -75,7 +75,7 @@ func (s *Service) signedOutURL() string { return api.Origin(s.console) + "/hux/a
 // 1.0), or our own last page where there is none. That page is told when the
 // provider is out of reach, and the sign-in there may go on.
 func (s *Service) afterSignOut(ctx context.Context, idToken string) string {
-	e, err := s.provider.ready()
+	e, err := s.provider.ready(ctx)
 	if err == nil {
 		err = s.provider.answers(ctx)
 	}
@@ -116,7 +116,7 @@ func (s *Service) backchannel(w http.ResponseWriter, r *http.Request) error {
 	if !ok || raw == "" {
 		return refused()
 	}
-	e, err := s.provider.ready()
+	e, err := s.provider.ready(r.Context())
 	if err != nil {
 		return err
 	}

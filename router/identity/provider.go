@@ -47,10 +47,14 @@ type provider struct {
 	patient *http.Client // without a limit of its own on time
 	keys    *http.Client
 	current atomic.Pointer[endpoints] // nil until discovery has succeeded
+	look    atomic.Pointer[look]      // the one under way, else the last; the first is to come
 
 	probes   singleflight.Group        // one look for it at a time, shared by all who wait
 	answered atomic.Pointer[time.Time] // when it was last seen to answer
 }
+
+// look is one look for the provider. Its channel is closed when it is over.
+type look struct{ over chan struct{} }
 
 // endpoints is what discovery found, with a verifier for each kind of token.
 // All share one set of keys, and so one limit on fetching them.
@@ -84,7 +88,7 @@ func newProvider(o Options, m *metrics) (*provider, error) {
 	}
 	t = bounded{t}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &provider{
+	p := &provider{
 		o:       o,
 		client:  &http.Client{Transport: t, Timeout: providerTimeout, CheckRedirect: stay},
 		patient: &http.Client{Transport: t, CheckRedirect: stay},
@@ -92,7 +96,9 @@ func newProvider(o Options, m *metrics) (*provider, error) {
 			Transport: keyFetches{t, rate.NewLimiter(rate.Every(keyInterval), 1), m},
 			Timeout:   keyInterval + providerTimeout, CheckRedirect: stay,
 		},
-	}, nil
+	}
+	p.look.Store(&look{make(chan struct{})})
+	return p, nil
 }
 
 // patiently is ctx for a request whose answer is waited for until ctx ends.
@@ -106,6 +112,9 @@ func (p *provider) discover(ctx context.Context, log *slog.Logger) {
 		found, err := p.find(ctx)
 		if err == nil {
 			p.current.Store(found)
+		}
+		close(p.look.Load().over)
+		if err == nil {
 			log.LogAttrs(ctx, slog.LevelInfo, "sign-in provider found", slog.String("issuer", p.o.Issuer))
 			return
 		}
@@ -118,6 +127,7 @@ func (p *provider) discover(ctx context.Context, log *slog.Logger) {
 			return
 		case <-time.After(wait/2 + rand.N(wait/2)): // jitter, for many routers and one provider
 		}
+		p.look.Store(&look{make(chan struct{})})
 	}
 }
 
@@ -276,8 +286,18 @@ func (p *provider) probe(ctx context.Context) error {
 	return nil
 }
 
-// ready is what discovery found, or a sign_in_unavailable error.
-func (p *provider) ready() (*endpoints, error) {
+// ready is what discovery found, or a sign_in_unavailable error. While the
+// provider is looked for it waits for what that finds, for a bounded time.
+func (p *provider) ready(ctx context.Context) (*endpoints, error) {
+	if e := p.current.Load(); e != nil {
+		return e, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, providerTimeout)
+	defer cancel()
+	select {
+	case <-p.look.Load().over:
+	case <-ctx.Done():
+	}
 	if e := p.current.Load(); e != nil {
 		return e, nil
 	}

@@ -1,9 +1,12 @@
 package identity
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -29,6 +32,33 @@ func TestDetour(t *testing.T) {
 			t.Errorf("%s by way of %s went to %s as %q", c.asked, c.internal, sent.URL, sent.Host)
 		}
 	}
+}
+
+// A look is waited for within a bound, and not once it is over.
+func TestReadyInBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &provider{}
+		waited := func(ctx context.Context) time.Duration {
+			start := time.Now()
+			if _, err := p.ready(ctx); err == nil {
+				t.Error("a provider is there")
+			}
+			return time.Since(start)
+		}
+		p.look.Store(&look{make(chan struct{})})
+		if d := waited(t.Context()); d != providerTimeout {
+			t.Errorf("a request waits for %v", d)
+		}
+		left, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		if d := waited(left); d != time.Second {
+			t.Errorf("who leaves after a second waits for %v", d)
+		}
+		close(p.look.Load().over)
+		if d := waited(t.Context()); d != 0 {
+			t.Errorf("between two looks a request waits for %v", d)
+		}
+	})
 }
 
 func TestRolesAt(t *testing.T) {

@@ -139,7 +139,7 @@ var errOutdated = errors.New("the session has other tokens by now")
 var errOtherUser = errors.New("the token is another user's")
 
 func (s *Service) exchangeRefresh(ctx context.Context, sess *session, old string) error {
-	e, err := s.provider.ready()
+	e, err := s.provider.ready(ctx)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -349,7 +350,7 @@ func (h *router) token(t testing.TB, name string) string {
 // run runs a command of the router's on its configuration.
 func (h *router) run(t testing.TB, args ...string) (stdout, stderr string, ok bool) {
 	t.Helper()
-	return runWith(t, append(h.env, "HUX_CONFIG="+h.file), h.dir, args...)
+	return runWith(t, append(slices.Clip(h.env), "HUX_CONFIG="+h.file), h.dir, args...)
 }
 
 func runWith(t testing.TB, env []string, dir string, args ...string) (stdout, stderr string, ok bool) {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -14,16 +15,26 @@ import (
 var policyHeaders = [...]string{"Content-Security-Policy", "Content-Security-Policy-Report-Only"}
 
 // readPolicy is what a line of policies becomes: with the console's origin in
-// it, and with the nonce that it makes our files need.
-type readPolicy struct{ line, framed, nonce string }
+// it, and with the nonces that it makes our files need.
+type readPolicy struct {
+	line, framed string
+	nonces       nonces
+}
+
+// nonces are those that our script and our stylesheet need, each "" for none.
+type nonces struct{ script, style string }
+
+func (n nonces) or(other nonces) nonces {
+	return nonces{cmp.Or(n.script, other.script), cmp.Or(n.style, other.style)}
+}
 
 // policyMemo keeps the last line of each header that was read. Most upstreams
 // send the same one with every page.
 type policyMemo [len(policyHeaders)]atomic.Pointer[readPolicy]
 
-// apply changes the policies of an answer and gives the nonce that our files
+// apply changes the policies of an answer and gives the nonces that our files
 // need under those that are more than reports.
-func (m *policyMemo) apply(h http.Header, console string) (nonce string) {
+func (m *policyMemo) apply(h http.Header, console string) (needed nonces) {
 	for i, name := range policyHeaders {
 		lines := h[name]
 		for j, line := range lines {
@@ -33,18 +44,18 @@ func (m *policyMemo) apply(h http.Header, console string) (nonce string) {
 				m[i].Store(read)
 			}
 			lines[j] = read.framed
-			if i == 0 && nonce == "" {
-				nonce = read.nonce
+			if i == 0 {
+				needed = needed.or(read.nonces)
 			}
 		}
 	}
-	return nonce
+	return needed
 }
 
 // readLine reads a header's line, which may hold several policies.
 func readLine(line, console string) *readPolicy {
 	policies := strings.Split(line, ",")
-	read := &readPolicy{line: line, nonce: policyNonce(policies)}
+	read := &readPolicy{line: line, nonces: policyNonces(policies)}
 	for i, policy := range policies {
 		policies[i] = framing(policy, console)
 	}
@@ -123,28 +134,26 @@ func framing(policy, origin string) string {
 	return policy[:end] + " " + origin + policy[end:]
 }
 
-// policyNonce is the nonce that an external script or stylesheet of the
-// page's own origin needs to load under the policies, or "". Only a nonce that
-// one of them already has can be one.
-func policyNonce(policies []string) string {
-	for _, names := range [...][]string{
-		{"script-src-elem", "script-src", "default-src"},
-		{"style-src-elem", "style-src", "default-src"},
-	} {
-		for _, policy := range policies {
-			if d := effective(directives(policy), names...); d != nil {
-				if nonce := d.nonce(); nonce != "" {
-					return nonce
-				}
-			}
-		}
+// policyNonces are the nonces that an external script and stylesheet of the
+// page's own origin need to load under the policies. Only a nonce that one of
+// them already has can be one.
+func policyNonces(policies []string) (needed nonces) {
+	for _, policy := range policies {
+		list := directives(policy)
+		needed = needed.or(nonces{
+			script: effective(list, "script-src-elem", "script-src", "default-src").nonce(),
+			style:  effective(list, "style-src-elem", "style-src", "default-src").nonce(),
+		})
 	}
-	return ""
+	return needed
 }
 
 // nonce is d's nonce if a file of the page's own origin is allowed by nothing
 // else. 'strict-dynamic' switches 'self' and hosts off.
 func (d *directive) nonce() string {
+	if d == nil {
+		return ""
+	}
 	nonce, self, strict := "", false, false
 	for _, s := range d.sources {
 		switch low := strings.ToLower(s); {

@@ -33,22 +33,25 @@ func TestFraming(t *testing.T) {
 	}
 }
 
-func TestNonce(t *testing.T) {
-	for policy, want := range map[string]string{
-		"script-src 'self' 'unsafe-inline'":                                    "",
-		"script-src 'self' 'nonce-abc'":                                        "",
-		"script-src 'nonce-abc'":                                               "abc",
-		"default-src 'none'; script-src 'nonce-a+/-_='; style-src 'self'":      "a+/-_=",
-		"default-src 'nonce-abc'":                                              "abc",
-		"script-src 'self' 'nonce-abc' 'strict-dynamic'":                       "abc",
-		"script-src-elem 'nonce-e'; script-src 'self'":                         "e",
-		"script-src 'self'; style-src 'nonce-s'":                               "s",
-		"img-src *, script-src 'NONCE-abC'":                                    "abC",
-		`script-src 'nonce-"><x'`:                                              "",
-		"script-src 'unsafe-inline'":                                           "",
-		"script-src *; object-src 'none'; script-src 'nonce-second-one-loses'": "",
+func TestNonces(t *testing.T) {
+	for policy, want := range map[string]nonces{
+		"script-src 'self' 'unsafe-inline'":                                    {},
+		"script-src 'self' 'nonce-abc'":                                        {},
+		"script-src 'nonce-abc'":                                               {script: "abc"},
+		"default-src 'none'; script-src 'nonce-a+/-_='; style-src 'self'":      {script: "a+/-_="},
+		"default-src 'nonce-abc'":                                              {"abc", "abc"},
+		"script-src 'nonce-a'; style-src 'nonce-b'":                            {"a", "b"},
+		"default-src 'nonce-d'; style-src 'self'":                              {script: "d"},
+		"script-src 'self' 'nonce-abc' 'strict-dynamic'":                       {script: "abc"},
+		"script-src-elem 'nonce-e'; script-src 'self'":                         {script: "e"},
+		"script-src 'self'; style-src 'nonce-s'":                               {style: "s"},
+		"style-src-elem 'nonce-e'; style-src 'nonce-s', default-src 'nonce-d'": {"d", "e"},
+		"img-src *, script-src 'NONCE-abC'":                                    {script: "abC"},
+		`script-src 'nonce-"><x'`:                                              {},
+		"script-src 'unsafe-inline'":                                           {},
+		"script-src *; object-src 'none'; script-src 'nonce-second-one-loses'": {},
 	} {
-		if got := readLine(policy, "").nonce; got != want {
+		if got := readLine(policy, "").nonces; got != want {
 			t.Errorf("%q: %q, want %q", policy, got, want)
 		}
 	}
@@ -58,10 +61,10 @@ func TestPolicyMemo(t *testing.T) {
 	var m policyMemo
 	for _, page := range []string{"'nonce-1'", "'nonce-1'", "'nonce-2'"} {
 		h := http.Header{policyHeaders[0]: {"frame-src 'self'", "script-src " + page}, policyHeaders[1]: {"script-src 'nonce-no'; frame-src x"}}
-		nonce := m.apply(h, "https://c")
-		if "'nonce-"+nonce+"'" != page || h[policyHeaders[0]][0] != "frame-src 'self' https://c" ||
+		needed := m.apply(h, "https://c")
+		if "'nonce-"+needed.script+"'" != page || h[policyHeaders[0]][0] != "frame-src 'self' https://c" ||
 			h[policyHeaders[1]][0] != "script-src 'nonce-no'; frame-src x https://c" {
-			t.Errorf("%s: %q %v", page, nonce, h)
+			t.Errorf("%s: %q %v", page, needed, h)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -133,6 +134,7 @@ func (x *exchange) send() {
 		ErrorHandler:   x.failed,
 		BufferPool:     x,
 		ErrorLog:       x.proxy.errorLog,
+		FlushInterval:  flushAfter,
 	}
 	if x.stream {
 		x.reverse.FlushInterval = -1
@@ -176,10 +178,11 @@ func (x *exchange) answer(resp *http.Response) error {
 	if resp.StatusCode == http.StatusUnauthorized || x.toLogin(resp) {
 		return hux.Errorf(hux.SlotRefused, "Your workspace does not accept who you are; its operator has to look at it.").After(30 * time.Second)
 	}
-	if resp.StatusCode == http.StatusSwitchingProtocols && !x.websocket {
-		return errors.New("the upstream switched protocols unasked")
+	if resp.StatusCode < http.StatusOK && !(x.websocket && resp.StatusCode == http.StatusSwitchingProtocols) || resp.StatusCode > 599 {
+		return fmt.Errorf("the upstream answered with status %d, which nobody asked for", resp.StatusCode)
 	}
 	h := resp.Header
+	frame(resp)
 	x.proxy.cleanAnswer(h)
 	x.slot.cookies.answer(h)
 	if x.rule.Inject {
@@ -191,6 +194,9 @@ func (x *exchange) answer(resp *http.Response) error {
 		}
 	} else if eventStreamType(h.Get("Content-Type")) {
 		x.passStream(resp)
+	}
+	if len(h["Content-Type"]) == 0 {
+		x.w.Header()["Content-Type"] = nil // net/http would make one up
 	}
 	x.status = resp.StatusCode
 	return nil

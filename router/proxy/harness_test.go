@@ -29,7 +29,7 @@ const (
 	bob     = hux.User("usr_bbbbbbbbbbbbbbbbbbbb")
 	origin  = "https://chat.example.org"
 	console = "https://hux.example.org"
-	head    = `<link rel="stylesheet" href="/hux/bridge/v/hux.css"{nonce}><script src="/hux/bridge/v/hux.js"{nonce} defer></script>`
+	head    = `<link rel="stylesheet" href="/hux/bridge/v/hux.css"{style-nonce}><script src="/hux/bridge/v/hux.js"{script-nonce} defer></script>`
 	plain   = `<link rel="stylesheet" href="/hux/bridge/v/hux.css"><script src="/hux/bridge/v/hux.js" defer></script>`
 )
 

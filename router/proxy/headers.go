@@ -128,6 +128,31 @@ func (p *Proxy) cleanAnswer(h http.Header) {
 	delete(h, p.identityHeader)
 }
 
+// frame leaves in an answer without a body the headers that it may have: a 204
+// and a 101 have no length, a 304 needs none, which clients of HTTP/2 wait for,
+// and a 101, which net/http/httputil passes on as it
+// is, switches to the WebSocket protocol and says nothing else of its
+// connection (RFC 9110, 7.6.1 and 8.6).
+func frame(resp *http.Response) {
+	h := resp.Header
+	switch resp.StatusCode {
+	case http.StatusNoContent, http.StatusNotModified:
+		delete(h, "Content-Length")
+	case http.StatusSwitchingProtocols:
+		for _, line := range h["Connection"] {
+			for name := range strings.SplitSeq(line, ",") {
+				if name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name != "Upgrade" {
+					delete(h, name)
+				}
+			}
+		}
+		for _, name := range [...]string{"Content-Length", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding"} {
+			delete(h, name)
+		}
+		h["Connection"] = []string{"Upgrade"}
+	}
+}
+
 // ours reports whether a name belongs to the router's own headers.
 func ours(name string) bool {
 	var buf [maxFold]byte

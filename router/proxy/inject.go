@@ -10,22 +10,28 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
 
-// NonceMarker stands in Options.Head where a nonce attribute goes, right
-// behind another attribute: <script src="/x.js"{nonce} defer></script>. It is
-// taken out, or becomes ` nonce="…"` where the page's policy asks for one.
-const NonceMarker = "{nonce}"
+// ScriptNonce and StyleNonce stand in Options.Head where a nonce attribute
+// goes, right behind another attribute: <script src="/x.js"{script-nonce}
+// defer></script>. Each is taken out, or becomes ` nonce="…"` where the page's
+// policy asks for one.
+const (
+	ScriptNonce = "{script-nonce}"
+	StyleNonce  = "{style-nonce}"
+)
 
-// A page's beginning is read into memory before its first byte goes out: at
-// first as much as most heads need, then up to a limit.
+// A page's beginning is read into memory before its first byte goes out, until
+// its head is whole: at first as much as most heads need, then up to a limit.
 const (
 	firstRead = 40 << 10
 	maxRead   = 256 << 10
+	maxScans  = 100 // of a beginning that comes in pieces; then it is looked at each time it has doubled
 )
 
 var (
@@ -95,23 +101,27 @@ func (x *exchange) inject(resp *http.Response) error {
 		resp.ContentLength = -1
 		return nil
 	}
-	p := &page{body: body, closer: resp.Body}
+	p := &page{body: body, closer: resp.Body, begun: make(chan struct{})}
 	if decodes {
 		p.decoders = x.proxy.decoders
 	}
 	resp.Body = p
-	length := resp.ContentLength
+	go p.begin(x.proxy, charset, nonce)
+	length := int64(-1)
+	select {
+	case <-p.begun:
+		switch {
+		case p.err != nil:
+			return p.err
+		case p.ended:
+			length = p.left()
+		case resp.ContentLength >= 0 && !encoded:
+			length = resp.ContentLength + int64(p.grown)
+		}
+	case <-time.After(flushAfter): // the answer's head goes out before
+	}
 	if encoded {
 		delete(h, "Content-Encoding")
-		length = -1
-	}
-	if err := p.build(x.proxy, charset, nonce); err != nil {
-		return err
-	}
-	if p.ended {
-		length = p.left()
-	} else if length >= 0 {
-		length += int64(p.grown)
 	}
 	resp.ContentLength = length
 	if length < 0 {
@@ -149,7 +159,7 @@ func decoded(resp *http.Response) (body io.Reader, encoded, ok bool) {
 	var open func(io.Reader) (io.Reader, error)
 	switch encoding {
 	case "gzip", "x-gzip":
-		open = func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
+		open = gunzip
 	case "deflate":
 		open = inflate
 	case "br":
@@ -163,6 +173,38 @@ func decoded(resp *http.Response) (body io.Reader, encoded, ok bool) {
 		return nil, false, false
 	}
 	return &lateReader{from: resp.Body, open: open}, true, true
+}
+
+// gunzip reads one member after the other (RFC 1952, 2.2). What follows the
+// last and is none is left out, as browsers do.
+func gunzip(r io.Reader) (io.Reader, error) {
+	m := &members{from: bufio.NewReader(r)}
+	var err error
+	if m.to, err = gzip.NewReader(m.from); err == nil {
+		m.to.Multistream(false)
+	}
+	return m, err
+}
+
+type members struct {
+	from *bufio.Reader
+	to   *gzip.Reader
+}
+
+func (m *members) Read(b []byte) (int, error) {
+	for {
+		n, err := m.to.Read(b)
+		if !errors.Is(err, io.EOF) {
+			return n, err
+		}
+		if n > 0 {
+			return n, nil
+		}
+		if start, err := m.from.Peek(2); err != nil || start[0] != 0x1f || start[1] != 0x8b || m.to.Reset(m.from) != nil {
+			return 0, io.EOF
+		}
+		m.to.Multistream(false)
+	}
 }
 
 // inflate reads what goes by the name of deflate: zlib, or flate alone.
@@ -197,6 +239,9 @@ func (l *lateReader) Read(b []byte) (int, error) {
 type page struct {
 	body   io.Reader
 	closer io.Closer
+
+	begun  chan struct{} // closed when all below is known
+	err    error         // why there is no beginning
 	pool   *sync.Pool
 	buffer *[]byte
 	parts  [][]byte
@@ -206,38 +251,47 @@ type page struct {
 	decoders decoders // where one is to be given back; nil without
 }
 
-// build reads the beginning of the page, and more of it where that does not
-// say enough, and cuts it into parts.
-func (p *page) build(proxy *Proxy, charset, nonce string) error {
+// begin reads the beginning of the page, piece by piece as it comes, until it
+// says enough, and cuts it into parts.
+func (p *page) begin(proxy *Proxy, charset string, nonce nonces) {
+	defer close(p.begun)
 	p.pool, p.buffer = &firstBuffers, firstBuffers.Get().(*[]byte)
-	n, err := p.fill(0)
-	if err != nil {
-		return err
-	}
-	raw, metas := (*p.buffer)[:n], proxy.consoleOrigin != ""
-	view, ok := viewOf(raw, charset)
-	found := scanPage(view.text, p.ended, metas)
-	if ok && !found.done && !p.ended {
-		if raw, err = p.more(n); err != nil {
-			return err
+	metas := proxy.consoleOrigin != ""
+	n, scans, scanned := 0, 0, 0
+	for {
+		m, err := p.body.Read((*p.buffer)[n:])
+		n += m
+		p.ended = errors.Is(err, io.EOF)
+		if err != nil && !p.ended {
+			p.err = err
+			return
 		}
-		view, ok = viewOf(raw, charset)
-		found = scanPage(view.text, p.ended, metas)
+		full := n == len(*p.buffer)
+		if !p.ended && !full && (m == 0 || scans >= maxScans && n < 2*scanned) {
+			continue
+		}
+		scans, scanned = scans+1, n
+		raw := (*p.buffer)[:n]
+		view, ok := viewOf(raw, charset)
+		if !ok {
+			p.parts = append(p.parts, raw)
+			return
+		}
+		found := scanPage(view.text, p.ended, metas)
+		if found.done || p.ended || n == maxRead {
+			p.cut(raw, view, found, proxy, nonce)
+			return
+		}
+		if full {
+			p.enlarge()
+		}
 	}
-	if !ok {
-		p.parts = append(p.parts, raw)
-		return nil
-	}
-	p.cut(raw, view, found, proxy, nonce)
-	return nil
 }
 
 // cut makes the parts: raw with the snippet and the changed policies in it.
-func (p *page) cut(raw []byte, view pageView, found scan, proxy *Proxy, nonce string) {
+func (p *page) cut(raw []byte, view pageView, found scan, proxy *Proxy, nonce nonces) {
 	for _, m := range found.policies {
-		if nonce == "" {
-			nonce = policyNonce([]string{m.text})
-		}
+		nonce = nonce.or(policyNonces([]string{m.text}))
 	}
 	snippet := view.encode(proxy.snippet(nonce))
 	at := view.raw(found.insert)
@@ -257,30 +311,12 @@ func (p *page) cut(raw []byte, view pageView, found scan, proxy *Proxy, nonce st
 	p.parts = append(p.parts, raw[at:])
 }
 
-// fill reads until the buffer is full or the body ends.
-func (p *page) fill(n int) (int, error) {
-	for n < len(*p.buffer) {
-		m, err := p.body.Read((*p.buffer)[n:])
-		n += m
-		if errors.Is(err, io.EOF) {
-			p.ended = true
-			return n, nil
-		}
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
-// more goes on reading into a large buffer.
-func (p *page) more(n int) ([]byte, error) {
+// enlarge goes on in a large buffer.
+func (p *page) enlarge() {
 	large := largeBuffers.Get().(*[]byte)
-	copy(*large, (*p.buffer)[:n])
+	copy(*large, *p.buffer)
 	p.pool.Put(p.buffer)
 	p.pool, p.buffer = &largeBuffers, large
-	n, err := p.fill(n)
-	return (*large)[:n], err
 }
 
 func (p *page) left() int64 {
@@ -292,6 +328,10 @@ func (p *page) left() int64 {
 }
 
 func (p *page) Read(b []byte) (int, error) {
+	<-p.begun // what does not come ends with the request's context
+	if p.err != nil {
+		return 0, p.err
+	}
 	n := 0
 	for len(p.parts) > 0 && n < len(b) {
 		m := copy(b[n:], p.parts[0])
@@ -310,6 +350,8 @@ func (p *page) Read(b []byte) (int, error) {
 }
 
 func (p *page) Close() error {
+	err := p.closer.Close() // ends a read that is under way
+	<-p.begun
 	if p.buffer != nil {
 		p.parts = nil
 		p.pool.Put(p.buffer)
@@ -325,5 +367,5 @@ func (p *page) Close() error {
 		p.decoders = nil
 	}
 	p.ended = true
-	return p.closer.Close()
+	return err
 }

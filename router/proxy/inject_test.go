@@ -168,9 +168,39 @@ func TestInjectEncodings(t *testing.T) {
 			}
 		}
 	}
+	gzipped := func(text string) string {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = io.WriteString(z, text)
+		_ = z.Close()
+		return b.String()
+	}
+	for name, body := range map[string]string{
+		"trailing bytes": gzipped(page) + "\x00\x00trailing", "one trailing byte": gzipped(page) + "\x1f", "two members": gzipped(page[:20]) + gzipped(page[20:]),
+		"half a header": gzipped(page) + "\x1f\x8b\x08",
+	} {
+		s.body, s.headers = body, []string{"Content-Encoding: gzip"}
+		if _, got := do(t, c, "GET", r.URL+"/", nil); got != want {
+			t.Errorf("gzip with %s: %q", name, got)
+		}
+	}
 	s.body, s.headers = page, []string{"Content-Encoding: mystery", "ETag: x"}
 	if resp, got := do(t, c, "GET", r.URL+"/", nil); got != page || resp.Header.Get("Content-Encoding") != "mystery" || resp.Header.Get("Etag") != "x" {
 		t.Errorf("unknown encoding: %q", got)
+	}
+	for _, label := range []string{"csunicode", "ISO-10646-UCS-2", "ucs-2", "Unicode", "unicodefeff", "utf-16", "UTF-16LE", "unicodefffe", "utf-16be"} {
+		encode := utf16le
+		if label == "unicodefffe" || label == "utf-16be" {
+			encode = utf16be
+		}
+		s.body, s.headers = encode(page), []string{"Content-Type: text/html; charset=" + label}
+		if _, got := do(t, c, "GET", r.URL+"/", nil); got != encode(want) {
+			t.Errorf("%s: %q", label, got)
+		}
+		s.body = "\xef\xbb\xbf" + page // a mark counts for more than a header
+		if _, got := do(t, c, "GET", r.URL+"/", nil); got != "\xef\xbb\xbf"+want {
+			t.Errorf("%s over a UTF-8 mark: %q", label, got)
+		}
 	}
 	for name, in := range map[string][2]string{
 		"by mark":        {"text/html", "\xff\xfe" + utf16le(page)},
@@ -227,11 +257,15 @@ func TestInjectPolicies(t *testing.T) {
 	s := &served{}
 	r := newRouter(t, upstream(t, s.ServeHTTP), nil, nil)
 	c := r.client(true)
-	withNonce := func(nonce string) string { return strings.ReplaceAll(head, proxy.NonceMarker, ` nonce="`+nonce+`"`) }
+	withNonces := func(script, style string) string {
+		return strings.NewReplacer(proxy.ScriptNonce, script, proxy.StyleNonce, style).Replace(head)
+	}
 	for name, test := range map[string]struct{ header, wantHeader, page, want string }{
 		"unsafe-inline": {"script-src 'self' 'unsafe-inline'; frame-src 'self'", "script-src 'self' 'unsafe-inline'; frame-src 'self' " + console,
 			"<head></head>", "<head>" + plain + "</head>"},
-		"nonces":       {"script-src 'nonce-n1'", "script-src 'nonce-n1'", "<head></head>", "<head>" + withNonce("n1") + "</head>"},
+		"nonces": {"script-src 'nonce-n1'", "script-src 'nonce-n1'", "<head></head>", "<head>" + withNonces(` nonce="n1"`, "") + "</head>"},
+		"nonces of each": {"script-src 'nonce-n1'; style-src 'nonce-n2'", "script-src 'nonce-n1'; style-src 'nonce-n2'",
+			"<head></head>", "<head>" + withNonces(` nonce="n1"`, ` nonce="n2"`) + "</head>"},
 		"default only": {"default-src 'self'", "default-src 'self'; frame-src 'self' " + console, "<head></head>", "<head>" + plain + "</head>"},
 		"meta": {"", "", `<head><meta HTTP-EQUIV=content-security-policy content="default-src 'self'"><p>`,
 			`<head>` + plain + `<meta HTTP-EQUIV=content-security-policy content="default-src 'self'; frame-src 'self' ` + console + `"><p>`},
@@ -240,7 +274,7 @@ func TestInjectPolicies(t *testing.T) {
 		"meta, bare": {"", "", `<meta content=frame-src http-equiv=Content-Security-Policy><title>`,
 			plain + `<meta content="frame-src ` + console + `" http-equiv=Content-Security-Policy><title>`},
 		"meta with nonce": {"", "", `<head><meta http-equiv=Content-Security-Policy content="script-src 'nonce-m'">`,
-			`<head>` + withNonce("m") + `<meta http-equiv=Content-Security-Policy content="script-src 'nonce-m'">`},
+			`<head>` + withNonces(` nonce="m"`, "") + `<meta http-equiv=Content-Security-Policy content="script-src 'nonce-m'">`},
 		"meta in a comment": {"", "", `<head><!--<meta http-equiv=Content-Security-Policy content="frame-src x">-->`,
 			`<head>` + plain + `<!--<meta http-equiv=Content-Security-Policy content="frame-src x">-->`},
 		"another meta": {"", "", `<head><meta name=description content="frame-src 'self'">`, `<head>` + plain + `<meta name=description content="frame-src 'self'">`},
@@ -281,23 +315,24 @@ func TestInjectPolicies(t *testing.T) {
 	}
 }
 
-// FuzzInject: whatever a page is, what comes out is the page and the snippet
-// once in it.
+// FuzzInject: whatever a page is, and in whatever pieces it comes, what comes
+// out is the page and the snippet once in it.
 func FuzzInject(f *testing.F) {
 	for _, page := range pages {
 		before, after := split(page)
-		f.Add([]byte(before + after))
+		f.Add([]byte(before+after), byte(0))
+		f.Add([]byte(before+after), byte(3))
 	}
-	f.Add([]byte("\xff\xfe" + utf16le("<head>x")))
-	f.Add([]byte("<!--" + strings.Repeat("x", 50_000)))
+	f.Add([]byte("\xff\xfe"+utf16le("<head>x")), byte(1))
+	f.Add([]byte("<!--"+strings.Repeat("x", 50_000)), byte(200))
 	s := &served{}
 	p, err := proxy.New(proxy.Options{Rules: rules(f, testRules), PublicURL: mustURL(origin), Head: head})
 	if err != nil {
 		f.Fatal(err)
 	}
 	target := proxy.Target{Tenant: tenantA, Slot: "a", Upstream: mustURL(upstream(f, s.ServeHTTP)), User: alice}
-	f.Fuzz(func(t *testing.T, page []byte) {
-		s.body = string(page)
+	f.Fuzz(func(t *testing.T, page []byte, piece byte) {
+		s.body, s.chunks = string(page), int(piece)
 		w := newDiscard()
 		p.Serve(w, newRequest("GET", "/"), target)
 		got := w.Body.String()

@@ -198,18 +198,21 @@ func viewOf(raw []byte, charset string) (v pageView, ok bool) {
 }
 
 // utf16Order tells whether a page is UTF-16, by its byte order mark, else by
-// the charset of its Content-Type (a charset in the page itself can't be).
+// the charset of its Content-Type (a charset in the page itself can't be). The
+// labels are those that browsers know (WHATWG Encoding Standard, 4.2).
 func utf16Order(start []byte, charset string) (big, is bool) {
 	switch {
 	case bytes.HasPrefix(start, []byte{0xfe, 0xff}):
 		return true, true
 	case bytes.HasPrefix(start, []byte{0xff, 0xfe}):
 		return false, true
+	case bytes.HasPrefix(start, []byte{0xef, 0xbb, 0xbf}):
+		return false, false
 	}
 	switch strings.ToLower(charset) {
-	case "utf-16be":
+	case "utf-16be", "unicodefffe":
 		return true, true
-	case "utf-16", "utf-16le":
+	case "utf-16", "utf-16le", "csunicode", "iso-10646-ucs-2", "ucs-2", "unicode", "unicodefeff":
 		return false, true
 	}
 	return false, false

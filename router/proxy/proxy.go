@@ -33,7 +33,7 @@ type Options struct {
 	IdentityHeader string        // default: X-Hux-User
 	PublicURL      *url.URL      // where browsers see the web UI
 	ConsoleURL     *url.URL      // our pages, to be framed by the web UI; nil on one origin
-	Head           string        // HTML for the head of pages, ASCII, with NonceMarker in its tags
+	Head           string        // HTML for the head of pages, ASCII, with ScriptNonce and StyleNonce in its tags
 	UploadLimit    int64         // bytes of a request's body; default 64 MiB
 	HeaderTimeout  time.Duration // until an answer's headers; default 60 s. Slow rules have 15 minutes
 	TempDir        string        // for long bodies of unknown length; default os.TempDir. Not where anything must last
@@ -56,8 +56,8 @@ type Proxy struct {
 	consoleOrigin  string // "" on one origin
 	forwardedProto []string
 	forwardedHost  []string
-	head           []string // the snippet, cut at its markers
-	plainHead      string
+	head           string
+	plainHead      string // without nonces
 	uploadLimit    int64
 	tempDir        string
 	headerTimeout  time.Duration
@@ -99,8 +99,8 @@ func New(o Options) (*Proxy, error) {
 		host:           strings.ToLower(o.PublicURL.Host),
 		forwardedProto: []string{strings.ToLower(o.PublicURL.Scheme)},
 		forwardedHost:  []string{strings.ToLower(o.PublicURL.Host)},
-		head:           strings.Split(o.Head, NonceMarker),
-		plainHead:      strings.ReplaceAll(o.Head, NonceMarker, ""),
+		head:           o.Head,
+		plainHead:      withNonces(o.Head, nonces{}),
 		uploadLimit:    o.UploadLimit,
 		tempDir:        o.TempDir,
 		headerTimeout:  o.HeaderTimeout,
@@ -187,9 +187,19 @@ func (p *Proxy) Page(w http.ResponseWriter, r *http.Request) (bool, error) {
 }
 
 // snippet is what goes into the head of a page.
-func (p *Proxy) snippet(nonce string) string {
-	if nonce == "" {
+func (p *Proxy) snippet(needed nonces) string {
+	if needed == (nonces{}) {
 		return p.plainHead
 	}
-	return strings.Join(p.head, ` nonce="`+nonce+`"`)
+	return withNonces(p.head, needed)
+}
+
+func withNonces(head string, needed nonces) string {
+	attribute := func(nonce string) string {
+		if nonce == "" {
+			return ""
+		}
+		return ` nonce="` + nonce + `"`
+	}
+	return strings.NewReplacer(ScriptNonce, attribute(needed.script), StyleNonce, attribute(needed.style)).Replace(head)
 }

@@ -14,6 +14,9 @@ import (
 // to the end of an event.
 const drainGrace = 2 * time.Second
 
+// flushAfter is how long what has come of an answer may wait for more of it.
+const flushAfter = 100 * time.Millisecond
+
 // closing is the last line of a stream that the router ends. A comment: no
 // reader sees an event in it, and an EventSource connects again.
 var closing = []byte(": closing\n\n")

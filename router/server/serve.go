@@ -26,6 +26,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	id := requestID(r)
 	r = r.WithContext(api.WithRequestID(r.Context(), id))
 	w.Header().Set("HUX-Request-Id", id)
+	if !r.ProtoAtLeast(1, 1) {
+		// It may have had a Transfer-Encoding, which net/http then neither heeds
+		// nor shows: what follows may be its body (RFC 9112, 6.1).
+		w.Header().Set("Connection", "close")
+	}
 	if ofContract(r.URL.Path) && s.flags.Enabled("hux.foundation") {
 		w.Header().Set("HUX-Contract", hux.ContractVersion) // on refusals too (contracts 2.1)
 	}

@@ -249,8 +249,10 @@ func derive(key []byte, purpose string) []byte {
 	return derived
 }
 
-// markNonces shows the proxy where a page's nonce goes into each tag of head.
-func markNonces(head string) string { return strings.ReplaceAll(head, `">`, `"`+proxy.NonceMarker+`>`) }
+// markNonces shows the proxy where a page's nonces go into the tags of head.
+func markNonces(head string) string {
+	return strings.NewReplacer(`.css">`, `.css"`+proxy.StyleNonce+`>`, `"></script>`, `"`+proxy.ScriptNonce+`></script>`).Replace(head)
+}
 
 // mapSites decides which hosts there are and what each has of its own.
 func (s *Server) mapSites(local http.Handler) {

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // smuggled is a body that a server which does not read it takes for a request.
@@ -259,4 +261,27 @@ func TestRulesReadBodies(t *testing.T) {
 			t.Errorf("the body arrives as %q", s.body)
 		}
 	})
+}
+
+// A request of HTTP/1.0 has no chunks (RFC 9112, 6.1): what follows it is
+// never another request.
+func TestOldRequestsCloseTheConnection(t *testing.T) {
+	t.Parallel()
+	up := newUpstream(t)
+	h := start(t, setup{slots: []slot{{id: "a", up: up, members: []string{"alice"}}}})
+	for _, path := range []string{"/hux/healthz", "/", "/hux/api/me"} {
+		c := h.dialTLS(t, "h1")
+		_, err := fmt.Fprintf(c, "GET %s HTTP/1.0\r\nHost: chat.hux.test\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			"0\r\n\r\nGET /hux/healthz HTTP/1.1\r\nHost: chat.hux.test\r\n\r\n", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		within(t, 10*time.Second, "the connection ends", func() {
+			all, _ := io.ReadAll(c)
+			if n := strings.Count(string(all), "HTTP/1."); n != 1 || !strings.Contains(string(all), "Connection: close\r\n") {
+				t.Errorf("%s: %d answers: %q", path, n, all)
+			}
+		})
+		c.Close()
+	}
 }

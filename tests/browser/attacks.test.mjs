@@ -5,7 +5,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { launchChromium } from '../lib/chromium.mjs';
 import { startHux, until } from '../lib/hux.mjs';
-import { startProvider } from '../webui/provider.mjs';
+import { startProvider } from '../lib/provider.mjs';
 import { startHostile, takeover } from './hostile.mjs';
 import { picture, whoAmI } from './support.mjs';
 

@@ -9,9 +9,9 @@ import { after, before, test } from 'node:test';
 import { launchChromium } from '../lib/chromium.mjs';
 import { startHux, until } from '../lib/hux.mjs';
 import { startGateway } from './gateway.mjs';
-import { Agent } from './hooks.mjs';
+import { Agent } from '../lib/hooks.mjs';
 import { booted, call, idle, sessionOf, soon } from './page.mjs';
-import { startProvider } from './provider.mjs';
+import { startProvider } from '../lib/provider.mjs';
 import { prepareWebUI, startWebUI } from './webui.mjs';
 
 const key = 'gateway-key-of-the-only-slot';

@@ -8,7 +8,7 @@ import { launchChromium } from '../lib/chromium.mjs';
 import { request, startHux, until } from '../lib/hux.mjs';
 import { startGateway } from './gateway.mjs';
 import { booted, call, idle, sessionOf, soon } from './page.mjs';
-import { startProvider } from './provider.mjs';
+import { startProvider } from '../lib/provider.mjs';
 import { prepareWebUI, startWebUI } from './webui.mjs';
 
 const clientSecret = 'client-secret-of-the-autonomy-tests';

@@ -2,10 +2,10 @@
 // shell and with the call on standard input, and sends its webhooks. The commands are those that hux is built to be.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { huxBinary, request } from '../lib/hux.mjs';
+import { huxBinary, request } from './hux.mjs';
 
 /**
  * @typedef {object} Call  a tool call of a run, as Hermes names it
@@ -16,24 +16,35 @@ import { huxBinary, request } from '../lib/hux.mjs';
  * @property {Record<string, unknown>} args
  */
 
-/** An agent of a slot, made as an operator makes one, with what its Hermes has in its environment. */
+/** An agent of a slot, made as an operator makes one, with what its Hermes has in its config.yaml. */
 export class Agent {
   /**
-   * @param {import('../lib/hux.mjs').Hux} hux
+   * @param {import('./hux.mjs').Hux} hux
    * @param {string} slot
    */
   constructor(hux, slot) {
-    const run = (/** @type {string[]} */ args, input = '') => execFileSync(huxBinary(), ['agents', ...args], {
-      env: { ...process.env, HUX_DATA: hux.data }, encoding: 'utf8', input, stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    const told = run(['create', slot, 'the agent of the tests', '--env', '--url', hux.api]);
-    const home = mkdtempSync(join(tmpdir(), 'hux-hermes-'));
-    run(['install', join(home, 'config.yaml'), '--from', '-', '--yes'], told);
     this.hux = hux;
+    /** What its operator is told, as an environment. */
+    this.told = this.#run(['create', slot, 'the agent of the tests', '--env', '--url', hux.api]);
+    const home = mkdtempSync(join(tmpdir(), 'hux-hermes-'));
+    process.once('exit', () => rmSync(home, { recursive: true, force: true }));
+    this.install(join(home, 'config.yaml'));
     this.config = readFileSync(join(home, 'config.yaml'), 'utf8');
     this.credential = readFileSync(join(home, 'hux', 'credential'), 'utf8').trim();
     this.secret = readFileSync(join(home, 'hux', 'hook-secret'), 'utf8').trim();
     this.env = { PATH: process.env.PATH };
+  }
+
+  /** @param {string[]} args @param {string} [input] */
+  #run(args, input = '') {
+    return execFileSync(huxBinary(), ['agents', ...args], {
+      env: { ...process.env, HUX_DATA: this.hux.data }, encoding: 'utf8', input, stdio: 'pipe',
+    });
+  }
+
+  /** Puts hux into a config.yaml. @param {string} file @param {string} [program]  the hux that its Hermes starts */
+  install(file, program = huxBinary()) {
+    this.#run(['install', file, '--from', '-', '--yes', '--program', program], this.told);
   }
 
   /**

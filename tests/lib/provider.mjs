@@ -19,6 +19,8 @@ export async function startProvider({ clientID, clientSecret, people, port = 0 }
   const address = /** @type {import('node:net').AddressInfo} */ (server.address());
   const issuer = `http://127.0.0.1:${address.port}`;
 
+  const subjectOf = (/** @type {string} */ name) => `subject-of-${name}`;
+
   const token = (/** @type {Record<string, unknown>} */ claims) => {
     const now = Math.floor(Date.now() / 1000);
     const head = base64url({ alg: 'RS256', kid: 'one', typ: 'JWT' });
@@ -85,7 +87,7 @@ export async function startProvider({ clientID, clientSecret, people, port = 0 }
         if (!known || !grant || (form.has('code') && verifier !== grant.challenge)) return json({ error: 'invalid_grant' }, 400);
         const refresh = randomBytes(16).toString('hex');
         grants.set(refresh, grant);
-        const claims = { sub: `subject-of-${grant.name}`, sid: grant.sid, preferred_username: grant.name, name: grant.name };
+        const claims = { sub: subjectOf(grant.name), sid: grant.sid, preferred_username: grant.name, name: grant.name };
         return json({
           token_type: 'Bearer',
           expires_in: 300,
@@ -105,6 +107,8 @@ export async function startProvider({ clientID, clientSecret, people, port = 0 }
     issuer,
     clientID,
     clientSecret,
+    /** What a program of a person's own would have as its token. @param {string} name */
+    accessToken: (name) => token({ sub: subjectOf(name), typ: 'Bearer', preferred_username: name, name, realm_access: { roles: people[name] } }),
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -7,7 +7,7 @@ SHELL := /bin/bash
 GOLANGCI := v2.15.0
 LINTER := .cache/bin/golangci-lint-$(GOLANGCI)
 
-.PHONY: help run build check fmt vet lint types types-generate test test-go test-schemathesis test-browser test-keycloak test-webui contract-accept fuzz crash load deps clean
+.PHONY: help run build check fmt vet lint types types-generate test test-go test-schemathesis test-browser test-keycloak test-agent test-webui contract-accept fuzz crash load deps clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -44,15 +44,16 @@ types-generate: ## write the types that are made from schemas/
 tests/node_modules: tests/package-lock.json
 	@cd tests && npm ci --no-audit --no-fund && touch node_modules
 
-deps: ## install what the tests need: Chromium, Java, schemathesis
+deps: ## install what the tests need: Chromium, Java, schemathesis, agents
 	@tests/deps.sh
 
-test: deps check test-go test-schemathesis test-browser test-keycloak test-webui ## everything
+test: deps check test-go test-schemathesis test-browser test-keycloak test-agent test-webui ## everything
 
 test-go: ## Go tests, the black-box ones included, with the race detector
 	go test -race -count=1 ./...
 
 test-schemathesis: ## generated requests against the OpenAPI document of the running binary
+	@tests/python.sh schemathesis
 	cd tests && node --test --test-concurrency=1 --test-timeout=300000 schemathesis/*.test.mjs
 
 test-browser: build tests/node_modules ## the demo in Chromium
@@ -60,6 +61,10 @@ test-browser: build tests/node_modules ## the demo in Chromium
 
 test-keycloak: build tests/node_modules ## hux with a real Keycloak
 	cd tests && node --test --test-concurrency=1 --test-timeout=240000 keycloak/*.test.mjs
+
+test-agent: build tests/node_modules ## hux with real agents
+	@tests/python.sh agent-0.19 agent-0.20 agent-0.22
+	cd tests && node --test --test-concurrency=2 --test-timeout=300000 agent/*.test.mjs
 
 # Needs a checkout of the real WebUI; without one there is nothing to run.
 test-webui: build tests/node_modules ## hux with the real WebUI in HUX_WEBUI_DIR

@@ -36,10 +36,4 @@ if [ ${#apt[@]} -gt 0 ]; then
 fi
 go mod download
 
-venv=tests/.build/schemathesis
-if ! cmp -s tests/schemathesis/requirements.txt "$venv/installed.txt"; then
-  echo "installing schemathesis"
-  python3 -m venv --clear "$venv"
-  "$venv/bin/python" -m pip install -q --disable-pip-version-check --require-hashes -r tests/schemathesis/requirements.txt
-  cp tests/schemathesis/requirements.txt "$venv/installed.txt"
-fi
+tests/python.sh schemathesis agent-0.19 agent-0.20 agent-0.22

@@ -27,6 +27,13 @@ type documents struct {
 
 func newDocuments(r io.Reader) *documents { return &documents{r: bufio.NewReaderSize(r, 64<<10)} }
 
+// marked reports whether the text begins with a byte order mark, which no eye
+// sees (RFC 8259, 8.1).
+func (d *documents) marked() bool {
+	start, _ := d.r.Peek(3)
+	return string(start) == "\ufeff"
+}
+
 // next is the next record and the line that it begins in; it counts until next
 // is called again. A text without any is one record, which is empty. The error
 // is io.EOF, errTooLong or that of reading.

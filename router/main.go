@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -42,7 +43,11 @@ variables and from the command line, each winning over the one before.
 `
 
 func main() {
-	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
+	stdout := &output{w: os.Stdout}
+	err := run(context.Background(), os.Args[1:], stdout, os.Stderr)
+	if stdout.err != nil && (err == nil || errors.Is(err, errHelped)) {
+		err = fmt.Errorf("not all could be printed: %w", stdout.err)
+	}
 	var status exit
 	switch {
 	case err == nil || errors.Is(err, errHelped):
@@ -56,6 +61,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "hux:", err)
 	}
 	os.Exit(1)
+}
+
+// output is standard output, which remembers the first failure: a disk that is
+// full must not look like success.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.w.Write(b)
+	o.err = cmp.Or(o.err, err)
+	return n, err
 }
 
 // exit is a failure that the command has told of, with the status that its help

@@ -128,6 +128,9 @@ func (v *validation) file(name string) error {
 		name = "stdin"
 	}
 	d := newDocuments(f)
+	if d.marked() {
+		return fmt.Errorf("%s:1: it begins with a byte order mark, which JSON does not have; save it without one", hux.Plain(name))
+	}
 	for {
 		text, line, err := d.next()
 		if errors.Is(err, io.EOF) {

@@ -18,7 +18,7 @@ func (rt Route) Codes() []hux.Code {
 		hux.BadIdentity, hux.Unauthenticated, hux.SurfaceForbidden, hux.NotFound, hux.FeatureDisabled, hux.InternalError,
 	}, rt.Errors...)
 	if !rt.Anyone {
-		codes = append(codes, hux.StoreBusy, hux.StoreCorrupt)
+		codes = append(codes, hux.StoreBusy, hux.StoreCorrupt, hux.NoSlot)
 	}
 	switch {
 	case rt.Kinds == nil:

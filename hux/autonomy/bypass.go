@@ -104,7 +104,7 @@ func (s *Service) alarm(tx *store.Tx, call *api.Call, conv *conversation.Convers
 	if !known {
 		b = &Bypass{At: hux.Now(), Owner: conv.Owner, ConversationID: conv.ID, RunID: t.RunID, Tool: t.Tool, ByAgent: t.Agent != ""}
 	}
-	stop := !b.Stopped && s.StopBypassed && lately && t.RunID != "" && t.Agent != "" && !s.Conversations.HasFinished(tx, t.RunID)
+	stop := !b.Stopped && s.StopBypassed && lately && t.RunID != "" && t.Agent != "" && !s.Conversations.HasFinished(tx, t.ConversationID, t.RunID)
 	if known && !stop {
 		return false, nil
 	}

@@ -129,7 +129,7 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 			return err
 		}
 		owner = conv.Owner
-		if s.Conversations.RunOf(tx, runID) != conv.ID {
+		if s.Conversations.RunOf(tx, conv.ID, runID) != conv.ID {
 			return hux.Errorf(hux.NotFound, "There is no such run in this conversation.")
 		}
 		if st, asking, err = s.askStop(tx, call, conv, runID, "", &c); err != nil {

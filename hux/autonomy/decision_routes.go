@@ -62,7 +62,7 @@ func (s *Service) running(tx *store.Tx, q *question) error {
 		return err
 	case stopped:
 		return hux.Errorf(hux.RunEnded, "Somebody has stopped this run; nothing of it may go on.")
-	case s.Conversations.HasFinished(tx, q.runID):
+	case s.Conversations.HasFinished(tx, q.conversation.ID, q.runID):
 		return hux.Errorf(hux.RunEnded, "This run has told of its end; nothing of it may go on.")
 	}
 	return nil

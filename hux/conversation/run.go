@@ -14,19 +14,20 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// Names of the gateway that belong to one conversation of the tenant, as keyed
-// hashes.
+// Names of the gateway that belong to one conversation of a person, as keyed
+// hashes. Another member of the slot may use the same name and learns nothing
+// of it.
 const (
-	runsBucket     = "runs"      // hash of run id → conversation id, and what marks its end
-	messagesBucket = "messages"  // hash of message id → conversation id
+	runsBucket     = "runs"      // hash of owner and run id → conversation id, and what marks its end
+	messagesBucket = "messages"  // hash of owner and message id → conversation id
 	activeBucket   = "active"    // conversation id → id of the run that started last and has not finished
 	turnsBucket    = "turns"     // hash of turn id → turn
 	endMark        = " ended"    // it has its receipt
 	finishMark     = " finished" // its agent has told of its end
 )
 
-// Runs says that a run is the conversation's: the first conversation that it is
-// named in has it, and every other is refused with unknown_reference. A run
+// Runs says that a run is the conversation's: the first of its owner's
+// conversations that names it has it, and every other is refused with unknown_reference. A run
 // that has ended for good is run_ended.
 func (s *Service) Runs(tx *store.Tx, conversationID, runID string) error {
 	return s.claim(tx, runsBucket, conversationID, runID, "This run belongs to another conversation.")
@@ -72,7 +73,7 @@ func (s *Service) RunOfTurn(tx *store.Tx, conversationID, turnID string) (run st
 	}
 	run = s.ActiveRun(tx, conversationID)
 	if run == "" {
-		if run = turnID; !slices.Contains([]string{"", conversationID}, s.RunOf(tx, run)) {
+		if run = turnID; !slices.Contains([]string{"", conversationID}, s.RunOf(tx, conversationID, run)) {
 			run = "turn:" + hex.EncodeToString([]byte(key))
 		}
 	}
@@ -103,7 +104,7 @@ func Sweep(ctx context.Context, db *store.Lease) error {
 // Finished notes that the agent of a run has told of its end. What it tells
 // late is taken still, but it may ask nothing any more.
 func (s *Service) Finished(tx *store.Tx, conversationID, runID string) error {
-	key := s.keys.Short(runsBucket, runID)
+	key := s.nameKey(tx, runsBucket, conversationID, runID)
 	if string(tx.Get(runsBucket, key)) != conversationID {
 		return nil // it has its receipt, or this was noted
 	}
@@ -111,20 +112,30 @@ func (s *Service) Finished(tx *store.Tx, conversationID, runID string) error {
 }
 
 // HasFinished reports whether Finished was called for a run.
-func (s *Service) HasFinished(tx *store.Tx, runID string) bool {
-	return bytes.HasSuffix(tx.Get(runsBucket, s.keys.Short(runsBucket, runID)), []byte(finishMark))
+func (s *Service) HasFinished(tx *store.Tx, conversationID, runID string) bool {
+	return bytes.HasSuffix(tx.Get(runsBucket, s.nameKey(tx, runsBucket, conversationID, runID)), []byte(finishMark))
 }
 
 // EndRun ends a run for good: nothing of it is taken any more.
 func (s *Service) EndRun(tx *store.Tx, conversationID, runID string) error {
-	return tx.Put(runsBucket, s.keys.Short(runsBucket, runID), []byte(conversationID+endMark))
+	return tx.Put(runsBucket, s.nameKey(tx, runsBucket, conversationID, runID), []byte(conversationID+endMark))
 }
 
-// RunOf is the conversation that a run belongs to, "" for a run that nobody has
-// named.
-func (s *Service) RunOf(tx *store.Tx, runID string) string {
-	owner, _, _ := strings.Cut(string(tx.Get(runsBucket, s.keys.Short(runsBucket, runID))), " ")
-	return owner
+// RunOf is the conversation that a run belongs to, of those of the owner of the
+// one that is given; "" for a run that none of them has named.
+func (s *Service) RunOf(tx *store.Tx, conversationID, runID string) string {
+	of, _, _ := strings.Cut(string(tx.Get(runsBucket, s.nameKey(tx, runsBucket, conversationID, runID))), " ")
+	return of
+}
+
+// nameKey is the key of a gateway's name among those of the conversation's
+// owner. Whoever asks has read the conversation.
+func (s *Service) nameKey(tx *store.Tx, bucket, conversationID, name string) string {
+	owner := hux.User("")
+	if c, err := s.Read(tx, conversationID); err == nil && c != nil {
+		owner = c.Owner
+	}
+	return s.keys.Short(bucket, string(owner), name)
 }
 
 // Commits is Runs for a message.
@@ -133,7 +144,7 @@ func (s *Service) Commits(tx *store.Tx, conversationID, messageID string) error 
 }
 
 func (s *Service) claim(tx *store.Tx, bucket, conversationID, id, refusal string) error {
-	key := s.keys.Short(bucket, id)
+	key := s.nameKey(tx, bucket, conversationID, id)
 	value := tx.Get(bucket, key)
 	if value == nil {
 		return tx.Put(bucket, key, []byte(conversationID))

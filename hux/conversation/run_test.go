@@ -49,14 +49,14 @@ func TestTurnsAndRuns(t *testing.T) {
 
 		update(func(tx *store.Tx) error {
 			s := r.service
-			if err := s.Runs(tx, "cnv_1", "run"); err != nil || s.HasFinished(tx, "run") || s.HasFinished(tx, "none") {
+			if err := s.Runs(tx, "cnv_1", "run"); err != nil || s.HasFinished(tx, "cnv_1", "run") || s.HasFinished(tx, "cnv_1", "none") {
 				t.Errorf("a run that began: %v", err)
 			}
-			if err := s.Finished(tx, "cnv_2", "run"); err != nil || s.HasFinished(tx, "run") {
+			if err := s.Finished(tx, "cnv_2", "run"); err != nil || s.HasFinished(tx, "cnv_1", "run") {
 				t.Errorf("another conversation ended it: %v", err)
 			}
 			for range 2 {
-				if err := s.Finished(tx, "cnv_1", "run"); err != nil || !s.HasFinished(tx, "run") || s.RunOf(tx, "run") != "cnv_1" {
+				if err := s.Finished(tx, "cnv_1", "run"); err != nil || !s.HasFinished(tx, "cnv_1", "run") || s.RunOf(tx, "cnv_1", "run") != "cnv_1" {
 					t.Errorf("a run that has finished: %v", err)
 				}
 			}

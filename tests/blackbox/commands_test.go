@@ -395,3 +395,32 @@ func openRules(t *testing.T) string {
 	}
 	return string(open)
 }
+
+// What could not be printed is no success.
+func TestOutputIsFull(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for _, args := range [][]string{{"version"}, {"help"}, {"rules", "--help"}, {"rules", "machines"}, {"validate", "--json", os.DevNull}} {
+		var said strings.Builder
+		cmd := exec.Command(binary, args...)
+		cmd.Stdout, cmd.Stderr = full, &said
+		if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() < 1 || args[0] != "validate" && !strings.Contains(said.String(), "no space left") {
+			t.Errorf("%v: %v, %s", args, cmd.ProcessState, said.String())
+		}
+	}
+}
+
+// A mark that no eye sees is named.
+func TestByteOrderMark(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(binary, "validate")
+	cmd.Stdin = strings.NewReader("\ufeff{}")
+	out, err := cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "stdin:1: it begins with a byte order mark") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

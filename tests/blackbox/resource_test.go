@@ -509,3 +509,27 @@ func TestLists(t *testing.T) {
 		}
 	})
 }
+
+// The names that a gateway gives to runs and messages are each member's own: who
+// shares a slot neither learns of another's nor takes it away.
+func TestMembersNamesAreTheirOwn(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{slots: []slot{{id: "shared", up: newUpstream(t), members: []string{"alice", "bob"}}}})
+	alice, bob := h.person(t, "h2", "alice"), h.person(t, "h2", "bob")
+	of := map[*caller][2]string{alice: {alice.conversation(t), alice.conversation(t)}, bob: {bob.conversation(t), bob.conversation(t)}}
+	events := []string{
+		`{"kind":"run.started","status":"started","summary":"x","run_id":"same"}`,
+		`{"kind":"message.committed","status":"succeeded","summary":"x","data":{"message_id":"same","role":"user"}}`,
+	}
+	for _, c := range []*caller{alice, bob} { // the second as the first
+		for _, e := range events {
+			c.post(t, of[c][0], e)
+			c.call(t, "POST", "/conversations/"+of[c][1]+"/events", e, newKey()).want(t, 422, "unknown_reference")
+		}
+	}
+	used := bob.call(t, "POST", "/conversations/"+of[bob][1]+"/runs/same/cancel", "", newKey())
+	unused := bob.call(t, "POST", "/conversations/"+of[bob][1]+"/runs/none/cancel", "", newKey())
+	if used.StatusCode != unused.StatusCode || used.plainBody() != unused.plainBody() {
+		t.Errorf("%d %s, and of no run %d %s", used.StatusCode, used.body, unused.StatusCode, unused.body)
+	}
+}

@@ -519,7 +519,7 @@ func TestMembersNamesAreTheirOwn(t *testing.T) {
 	of := map[*caller][2]string{alice: {alice.conversation(t), alice.conversation(t)}, bob: {bob.conversation(t), bob.conversation(t)}}
 	events := []string{
 		`{"kind":"run.started","status":"started","summary":"x","run_id":"same"}`,
-		`{"kind":"message.committed","status":"succeeded","summary":"x","data":{"message_id":"same","role":"user"}}`,
+		`{"kind":"message.committed","status":"completed","summary":"x","data":{"message_id":"same"}}`,
 	}
 	for _, c := range []*caller{alice, bob} { // the second as the first
 		for _, e := range events {

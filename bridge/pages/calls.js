@@ -28,10 +28,15 @@ export function callsOf(events) {
     by.set(id, [...by.get(id) ?? [], event]);
   }
   return [...tools.values()].flatMap(({ agent, page }) => {
-    // What a page saw under another id is the agent's next call of that tool.
+    // What a page saw under another id is the agent's next call of that tool. Of one that was blocked a gateway may tell
+    // it nothing.
     const seen = [...page.keys()].filter((id) => !agent.has(id));
-    const calls = [...agent].map(([id, told]) => [...told, ...page.get(id) ?? page.get(seen.shift() ?? '') ?? []]);
-    return [...calls, ...seen.map((id) => page.get(id) ?? [])].map(callOf);
+    const rest = [...agent.keys()].filter((id) => !page.has(id));
+    const blocked = (/** @type {string} */ id) => Number(agent.get(id)?.some(({ data }) => data?.blocked === true));
+    if (seen.length < rest.length) rest.sort((a, b) => blocked(a) - blocked(b));
+    const twins = new Map(rest.map((id, n) => [id, seen[n]]));
+    const calls = [...agent].map(([id, told]) => [...told, ...page.get(twins.get(id) ?? id) ?? []]);
+    return [...calls, ...seen.slice(twins.size).map((id) => page.get(id) ?? [])].map(callOf);
   });
 }
 

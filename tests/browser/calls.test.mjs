@@ -67,6 +67,20 @@ test('a call is one line: its start and its end, the agent’s word and the page
   await chat.context().close();
 });
 
+test('what the page saw run is the line of the call that ran, not of one that was blocked before it', async () => {
+  const { chat, activity, run, page, told, lines } = await alice();
+  await told('tool.finished', 'call_0000000000blocked', { blocked: true });
+  await told('tool.finished', 'call_000000000000ran', { duration_ms: 2_500 });
+  await page('tool.finished', `${run}.read_file.1`);
+  await until(async () => (await activity.locator('[data-kind="tool.finished"]').count()) === 3, { what: 'all are told' });
+  assert.equal((await lines()).length, 2);
+  const rows = activity.locator('[data-kind="tool.finished"]:visible');
+  for (const n of [0, 1]) await rows.nth(n).locator('.line').click();
+  assert.doesNotMatch(await rows.nth(0).innerText(), /Same call/);
+  assert.match(await rows.nth(1).innerText(), /Same call\s+event \d+, tool\.finished as your page saw it/);
+  await chat.context().close();
+});
+
 test('a call that nobody had allowed is an alarm in the chat, in Activity and on Decisions', async () => {
   const { agent, hux } = running;
   const { chat, activity, conversation, told } = await alice();

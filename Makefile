@@ -69,6 +69,7 @@ test-agent: build tests/node_modules ## hux with real agents
 # Needs a checkout of the real WebUI; without one there is nothing to run.
 test-webui: build tests/node_modules ## hux with the real WebUI in HUX_WEBUI_DIR
 ifdef HUX_WEBUI_DIR
+	@tests/python.sh agent-0.22
 	cd tests && node --test --test-concurrency=1 --test-timeout=240000 webui/*.test.mjs
 else
 	@echo "HUX_WEBUI_DIR names no checkout of the WebUI: its tests are not part of this run"

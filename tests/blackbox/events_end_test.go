@@ -174,6 +174,7 @@ func TestSlowReaderIsClosedAlone(t *testing.T) {
 	other := alice.follow(t, id, "")
 	const total = 1600 // 12 MiB, more than the sockets hold
 	body := `{"kind":"tool.started","summary":"x","data":{"x":"` + strings.Repeat("x", 8000) + `"}}`
+	begun := time.Now()
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -193,7 +194,7 @@ func TestSlowReaderIsClosedAlone(t *testing.T) {
 		}
 		return false
 	}
-	if ended() {
+	if ended() && time.Since(begun) < 30*time.Second { // a busy machine takes longer for all that
 		t.Error("the slow reader was closed at once")
 	}
 	eventually(t, 50*time.Second, "the slow reader is closed", ended)

@@ -44,6 +44,9 @@ func (c *Call) Provenance() hux.Provenance {
 	}
 }
 
-// Sees reports whether records that belong to owner are the caller's to see: a
-// person's own, and for an agent those of every member of its tenant.
-func (c *Call) Sees(owner hux.User) bool { return c.Actor.Kind == hux.KindAgent || c.User == owner }
+// Sees reports whether records that belong to owner are the caller's to see: the
+// tenant's, which have none, a person's own, and for an agent those of every
+// member of its tenant.
+func (c *Call) Sees(owner hux.User) bool {
+	return owner == "" || c.Actor.Kind == hux.KindAgent || c.User == owner
+}

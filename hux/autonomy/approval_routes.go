@@ -8,30 +8,24 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/store"
 )
 
-const pendingBucket = "pending" // hash of run, and approval id → nothing, while the approval is pending
-
-func (s *Service) pendingKey(a *Approval) string {
-	return s.Keys.Short("run", a.ConversationID, a.RunID) + a.ID
-}
-
-// pendingOf are the approvals of a run that are pending.
-func (s *Service) pendingOf(tx *store.Tx, conversationID, runID string) (ids []string) {
-	prefix := s.Keys.Short("run", conversationID, runID)
-	for _, e := range tx.List(pendingBucket, prefix) {
-		ids = append(ids, strings.TrimPrefix(e.Key, prefix))
+// pendingOf is the run of an approval that is pending.
+func (a *Approval) pendingOf() []string {
+	if a.Status != ApprovalStates.Start {
+		return nil
 	}
-	return ids
+	return []string{a.ConversationID + " " + a.RunID}
 }
 
 // request answers POST /approvals: an agent asks a person, whatever the policy
@@ -56,56 +50,48 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 		return err
 	}
 	q.surface, q.lives = in.SurfaceHint, time.Duration(in.ExpiresInMS)*time.Millisecond
-	release, err := s.Due.Hold(r.Context(), call.Tenant(), time.Now().Add(ApprovalLifetime(q.lives, true)))
-	if err != nil {
-		return err
-	}
-	defer release()
 	var a *Approval
-	var c changes
-	status := http.StatusCreated
 	var refused error
-	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		c, status, refused = changes{}, http.StatusCreated, nil
-		if err := s.place(tx, call, in.Run, &q); err != nil {
+	status := http.StatusCreated
+	plan := record.Plan{Due: time.Now().Add(ApprovalLifetime(q.lives, true))}
+	err = s.Change(r.Context(), call, plan, func(ch *record.Change) error {
+		status, refused = http.StatusCreated, nil
+		if err := s.place(ch, in.Run, &q); err != nil {
 			return err
 		}
-		if err := s.hookAsks(tx, hux.Agent(call.Actor.ID), &c); err != nil {
+		if err := s.hookAsks(ch, hux.Agent(call.Actor.ID)); err != nil {
 			return err
 		}
-		if refused = s.running(tx, &q); refused != nil {
+		if refused = s.running(ch, &q); refused != nil {
 			return kept(refused)
 		}
-		if value := tx.Get(callsBucket, s.callKey(&q)); value != nil {
-			var said askedCall
-			if err := store.Decode(callsBucket, s.callKey(&q), value, &said); err != nil {
-				return err
-			}
-			if said.ApprovalID != nil {
-				if a, err = s.approvals.Load(tx, call, *said.ApprovalID); err != nil {
-					return err
-				}
-				if a.stands(time.Now()) {
-					status = http.StatusOK
-					return nil
-				}
-			}
-		}
-		if a, err = s.ask(tx, call, &q, &c); err != nil {
-			return err
-		}
-		v, _, err := s.verdict(tx, call, &q, time.Now())
+		said, err := calls.Get(ch, s.callKey(&q))
 		if err != nil {
 			return err
 		}
-		said := v.asked()
-		said.ApprovalID = &a.ID
-		return s.keep(tx, &q, said)
+		if said != nil && said.ApprovalID != nil {
+			if a, err = s.approvals.Load(ch, call, *said.ApprovalID); err != nil {
+				return err
+			}
+			if a.stands(time.Now()) {
+				status = http.StatusOK
+				return nil
+			}
+		}
+		if a, err = s.ask(ch, &q); err != nil {
+			return err
+		}
+		v, _, err := s.verdict(ch, call, &q, time.Now())
+		if err != nil {
+			return err
+		}
+		asked := v.asked()
+		asked.ApprovalID = &a.ID
+		return s.keep(ch, &q, asked)
 	})
 	if err := cmp.Or(err, refused); err != nil {
 		return err
 	}
-	s.wake(call.Tenant(), c)
 	if status == http.StatusOK {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
@@ -116,14 +102,14 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 
 // ask makes the approval of a question, and tells of it. Where nobody is there
 // to see it, it has expired as soon as it is made.
-func (s *Service) ask(tx *store.Tx, call *api.Call, q *question, c *changes) (*Approval, error) {
+func (s *Service) ask(ch *record.Change, q *question) (*Approval, error) {
 	attended := s.Log.Present(string(q.conversation.Owner))
 	shown := show(q.tool, q.args, slices.Contains(q.capabilities, Execute))
 	choices := Choices(q.capabilities, true)
 	if shown.Hidden > 0 { // nobody can judge once for all what they have not seen
 		choices = []Choice{Once, DenyChoice}
 	}
-	a, err := s.approvals.Create(tx, call, q.conversation.Owner, func(m hux.Meta) *Approval {
+	a, err := s.approvals.Create(ch, q.conversation.Owner, func(m hux.Meta) *Approval {
 		a := &Approval{
 			Meta: m, ConversationID: q.conversation.ID, RunID: q.runID, SurfaceHint: q.surface, Status: ApprovalStates.Start,
 			ExpiresAt: hux.Time{Time: m.CreatedAt.Add(ApprovalLifetime(q.lives, attended))},
@@ -144,20 +130,17 @@ func (s *Service) ask(tx *store.Tx, call *api.Call, q *question, c *changes) (*A
 		return nil, err
 	}
 	started := "started"
-	if err := c.tell(tx, call, event.Event{
+	if err := ch.Tell(event.Event{
 		ConversationID: a.ConversationID, RunID: a.RunID, Kind: "approval.requested", Status: &started, Summary: a.Request.Summary, Evidence: a.refs(),
 		Data: facts{"approval_id": a.ID, "tool": q.tool, "tool_call_id": q.callID, "capability": a.Request.Capability, "expires_at": a.ExpiresAt}.json(),
 	}); err != nil {
 		return nil, err
 	}
 	if !attended {
-		return a, c.resolved(tx, call, a, "nobody was there to decide")
+		return a, resolved(ch, a, "nobody was there to decide")
 	}
-	c.approvals = append(c.approvals, a.ID)
-	if err := tx.Put(pendingBucket, s.pendingKey(a), []byte{}); err != nil {
-		return nil, err
-	}
-	return a, due.Put(tx, a.due())
+	s.moved(ch, a.ID)
+	return a, ch.LetFallDue(a.due())
 }
 
 // refs are what an event about the approval refers to.
@@ -283,66 +266,49 @@ func (s *Service) decideApproval(w http.ResponseWriter, r *http.Request, call *a
 	if err != nil {
 		return err
 	}
-	release, err := s.Due.Hold(r.Context(), call.Tenant(), time.Now().Add(GrantLifetime(in.Choice, 0)))
-	if err != nil {
-		return err
-	}
-	defer release()
 	in.Reason, _ = redact.MaskText(in.Reason)
-	var c changes
-	err = s.approvals.Write(w, r, call, key, func(tx *store.Tx) (*Approval, int, []*event.Event, error) {
-		c = changes{}
-		a, err := s.approvals.Load(tx, call, r.PathValue("id"))
+	plan := record.Plan{Key: key, Due: time.Now().Add(GrantLifetime(in.Choice, 0))}
+	return s.approvals.Write(w, r, call, plan, func(ch *record.Change) (*Approval, int, error) {
+		a, err := s.approvals.Load(ch, call, r.PathValue("id"))
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, 0, err
 		}
 		if a.decidedSo(in, call.Actor) {
-			return a, http.StatusOK, nil, nil
+			return a, http.StatusOK, nil
 		}
 		if in.Choice == Always {
 			if err := call.RecentSignIn(); err != nil {
-				return nil, 0, nil, err
+				return nil, 0, err
 			}
 		}
 		if err := a.Decidable(in.Choice, in.EvidenceHash, time.Now()); err != nil {
-			return nil, 0, nil, err
+			return nil, 0, err
 		}
-		grant, err := s.grantOf(tx, call, a, in.Choice, &c)
+		grant, err := s.grantOf(ch, a, in.Choice)
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, 0, err
 		}
-		a, err = s.approvals.Change(tx, call, a.ID, precondition, func(a *Approval) error {
+		a, err = s.approvals.Update(ch, a.ID, precondition, func(a *Approval) error {
 			a.Status = in.Choice.Status()
-			a.Decision = &Answer{Choice: in.Choice, Reason: in.Reason, Actor: call.Actor, At: hux.Now(), Surface: call.Surface, GrantID: grant}
+			a.Decision = &Answer{Choice: in.Choice, Reason: in.Reason, Actor: call.Actor, At: ch.At, Surface: call.Surface, GrantID: grant}
 			return nil
 		})
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, 0, err
 		}
-		return a, http.StatusOK, nil, s.settled(tx, call, a, string(in.Choice), &c)
+		return a, http.StatusOK, s.settled(ch, a, string(in.Choice))
 	})
-	if err != nil {
-		return err
-	}
-	s.wake(call.Tenant(), c)
-	return nil
 }
 
-// settled takes a decided approval out of what is pending and due, and tells
-// of it.
-func (s *Service) settled(tx *store.Tx, call *api.Call, a *Approval, how string, c *changes) error {
-	if err := due.Done(tx, a.due()); err != nil {
-		return err
-	}
-	if err := tx.Delete(pendingBucket, s.pendingKey(a)); err != nil {
-		return err
-	}
-	c.approvals = append(c.approvals, a.ID)
-	return c.resolved(tx, call, a, how)
+// settled takes a decided approval out of what is due, and tells of it.
+func (s *Service) settled(ch *record.Change, a *Approval, how string) error {
+	ch.NoLongerDue(a.due())
+	s.moved(ch, a.ID)
+	return resolved(ch, a, how)
 }
 
 // resolved tells that an approval is no longer pending.
-func (c *changes) resolved(tx *store.Tx, call *api.Call, a *Approval, how string) error {
+func resolved(ch *record.Change, a *Approval, how string) error {
 	status := map[string]string{"approved": "completed", "denied": "failed", "expired": "failed", "cancelled": "cancelled"}[a.Status]
 	data := facts{"approval_id": a.ID, "tool": a.Request.Tool, "tool_call_id": a.Request.Evidence[0].ID, "status": a.Status}
 	if d := a.Decision; d != nil {
@@ -358,7 +324,7 @@ func (c *changes) resolved(tx *store.Tx, call *api.Call, a *Approval, how string
 	if how != "deny" { // which says it already
 		outcome += " (" + how + ")"
 	}
-	return c.tell(tx, call, event.Event{
+	return ch.Tell(event.Event{
 		ConversationID: a.ConversationID, RunID: a.RunID, Kind: "approval.resolved", Status: &status,
 		Summary: oneLine(outcome + ": " + a.Request.Tool), Evidence: a.refs(), Data: data.json(),
 	})
@@ -368,21 +334,14 @@ var outcomes = map[string]string{"approved": "Allowed", "denied": "Denied", "exp
 
 // expireApproval is what falls due when nobody has decided.
 func (s *Service) expireApproval(ctx context.Context, db *store.Lease, i due.Item) error {
-	call := s.system(db)
-	var c changes
-	err := db.Update(ctx, func(tx *store.Tx) error {
-		c = changes{}
-		a, err := s.approvals.Read(tx, i.ID)
-		if err != nil {
+	return s.Change(ctx, s.system(db), record.Plan{}, func(ch *record.Change) error {
+		ch.NoLongerDue(i)
+		a, err := s.approvals.Read(ch, i.ID)
+		if err != nil || a == nil || a.Status != ApprovalStates.Start {
 			return err
 		}
-		if a == nil || a.Status != ApprovalStates.Start {
-			return due.Done(tx, i)
-		}
-		return s.end(tx, call, a, "expired", "nobody decided in time", &c)
+		return s.end(ch, a, "expired", "nobody decided in time")
 	})
-	s.wake(db.Tenant(), c)
-	return err
 }
 
 // callEnded is why what a person is asked about is cancelled once its call has
@@ -390,25 +349,20 @@ func (s *Service) expireApproval(ctx context.Context, db *store.Lease, i due.Ite
 const callEnded = "the agent ended the call before anybody decided"
 
 // end moves a pending approval without a decision.
-func (s *Service) end(tx *store.Tx, call *api.Call, a *Approval, status, why string, c *changes) error {
-	if err := s.approvals.Alter(tx, a, func(a *Approval) error { a.Status = status; return nil }); err != nil {
+func (s *Service) end(ch *record.Change, a *Approval, status, why string) error {
+	if err := s.approvals.Revise(ch, a, func(a *Approval) error { a.Status = status; return nil }); err != nil {
 		return err
 	}
-	return s.settled(tx, call, a, why, c)
+	return s.settled(ch, a, why)
 }
 
 // cancelPending cancels the approvals of a run that is stopped or has ended.
-func (s *Service) cancelPending(tx *store.Tx, call *api.Call, conversationID, runID, why string, c *changes) error {
-	for _, id := range s.pendingOf(tx, conversationID, runID) {
-		a, err := s.approvals.Read(tx, id)
-		if err != nil {
-			return err
-		}
-		if a != nil && a.Status == ApprovalStates.Start {
-			if err := s.end(tx, call, a, "cancelled", why, c); err != nil {
-				return err
-			}
+func (s *Service) cancelPending(ch *record.Change, c *conversation.Conversation, runID, why string) error {
+	pending, err := s.approvals.Find(ch, c.Owner, pendingOf, c.ID+" "+runID)
+	for _, a := range pending {
+		if err == nil {
+			err = s.end(ch, a, "cancelled", why)
 		}
 	}
-	return nil
+	return err
 }

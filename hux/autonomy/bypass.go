@@ -2,20 +2,19 @@ package autonomy
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"bstein.dev/hux/hux"
-	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/store"
 )
 
 const (
-	bypassBucket = "bypasses"     // conversation id and hash of run → Bypass
-	hookedFor    = 24 * time.Hour // since its last question an agent counts as one with a hook
+	bypasses  = record.Table[Bypass]("bypasses") // by conversation and run
+	hookedFor = 24 * time.Hour                   // since its last question an agent counts as one with a hook
 )
 
 // Bypass is the alarm about a run in which a call ran that nothing had allowed:
@@ -32,98 +31,74 @@ type Bypass struct {
 
 // judgeTold is what falls due some time after a call was told.
 func (s *Service) judgeTold(ctx context.Context, db *store.Lease, i due.Item) error {
-	call := s.system(db)
-	var c changes
-	var owner hux.User
-	var t toldCall
-	err := db.Update(ctx, func(tx *store.Tx) error {
-		c, owner, t = changes{}, "", toldCall{}
-		if err := due.Done(tx, i); err != nil {
+	return s.Change(ctx, s.system(db), record.Plan{Due: time.Now().Add(askAgain)}, func(ch *record.Change) error {
+		ch.NoLongerDue(i)
+		t, err := toldCalls.Get(ch, i.ID)
+		if err != nil || t == nil {
 			return err
 		}
-		value := tx.Get(toldBucket, i.ID)
-		if value == nil {
-			return nil
-		}
-		if err := store.Decode(toldBucket, i.ID, value, &t); err != nil {
-			return err
-		}
-		conv, err := s.Conversations.Read(tx, t.ConversationID)
+		conv, err := s.Conversations.Read(ch, t.ConversationID)
 		if err != nil {
 			return err
 		}
 		if conv == nil || conv.State == conversation.Forgotten {
-			return tx.Delete(toldBucket, i.ID)
+			toldCalls.Delete(ch, i.ID)
+			return nil
 		}
-		gone, err := s.bypassed(tx, &t)
+		gone, err := s.bypassed(ch, t)
 		if err != nil {
 			return err
 		}
 		if t.Agent != "" && t.named() { // others are counted together with those to come
-			if err := tx.Delete(toldBucket, i.ID); err != nil {
-				return err
-			}
+			toldCalls.Delete(ch, i.ID)
 		}
 		if !gone {
 			return nil
 		}
-		stopping, err := s.alarm(tx, call, conv, &t, &c)
-		if stopping {
-			owner = conv.Owner
-		}
-		return err
+		return s.alarm(ch, conv, t)
 	})
-	if err != nil {
-		return err
-	}
-	s.wake(db.Tenant(), c)
-	if owner != "" {
-		go s.stopUpstream(db, owner, t.ConversationID, t.RunID, t.SessionID)
-	}
-	return nil
 }
 
-// alarm tells of a bypass, once a run, and asks for the stop of the run where
-// it is an agent's own word and the agent has a hook that asks. stopping says
-// that whatever runs the run is to be asked.
-func (s *Service) alarm(tx *store.Tx, call *api.Call, conv *conversation.Conversation, t *toldCall, c *changes) (stopping bool, err error) {
-	ever, lately, err := s.hooksAsked(tx, t.Agent)
+// alarm tells of a bypass, once a run, and stops the run where it is an agent's
+// own word and the agent has a hook that asks.
+func (s *Service) alarm(ch *record.Change, conv *conversation.Conversation, t *toldCall) error {
+	ever, lately, err := s.hooksAsked(ch, t.Agent)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if !lately {
-		if err := s.noteUnasked(tx, t.At, c); err != nil || t.Agent == "" && !ever {
-			return false, err
+		if err := s.noteUnasked(ch, t.At); err != nil || t.Agent == "" && !ever {
+			return err
 		}
 	}
-	b, err := s.readBypass(tx, t)
+	b, err := s.readBypass(ch, t)
 	if err != nil {
-		return false, err
+		return err
 	}
 	known := b != nil
 	if !known {
-		b = &Bypass{At: hux.Now(), Owner: conv.Owner, ConversationID: conv.ID, RunID: t.RunID, Tool: t.Tool, ByAgent: t.Agent != ""}
+		b = &Bypass{At: ch.At, Owner: conv.Owner, ConversationID: conv.ID, RunID: t.RunID, Tool: t.Tool, ByAgent: t.Agent != ""}
 	}
-	stop := !b.Stopped && s.StopBypassed && lately && t.RunID != "" && t.Agent != "" && !s.Conversations.HasFinished(tx, t.ConversationID, t.RunID)
+	stop := !b.Stopped && s.StopBypassed && lately && t.RunID != "" && t.Agent != "" && !s.Conversations.HasFinished(ch, t.ConversationID, t.RunID)
 	if known && !stop {
-		return false, nil
+		return nil
 	}
 	b.Stopped = b.Stopped || stop
-	if err := putJSON(tx, bypassBucket, s.bypassKey(t), b); err != nil {
-		return false, err
+	if err := bypasses.Put(ch, s.bypassKey(t), b); err != nil {
+		return err
 	}
 	if !known {
-		if err := s.tellBypass(tx, call, b, t, c); err != nil {
-			return false, err
+		if err := s.tellBypass(ch, b, t); err != nil {
+			return err
 		}
 	}
 	if stop {
-		_, stopping, err = s.askStop(tx, call, conv, t.RunID, t.SessionID, c)
+		_, err = s.askStop(ch, conv, t.RunID, t.SessionID)
 	}
-	return stopping, err
+	return err
 }
 
-func (s *Service) tellBypass(tx *store.Tx, call *api.Call, b *Bypass, t *toldCall, c *changes) error {
+func (s *Service) tellBypass(ch *record.Change, b *Bypass, t *toldCall) error {
 	failed := "failed"
 	data := facts{"tool": t.Tool, "stopped": b.Stopped}
 	var evidence []hux.EvidenceRef
@@ -135,32 +110,18 @@ func (s *Service) tellBypass(tx *store.Tx, call *api.Call, b *Bypass, t *toldCal
 	if t.Agent == "" {
 		summary = "Ran without being asked about, as a page saw it: " + t.Tool
 	}
-	if err := c.tell(tx, call, event.Event{
+	if err := ch.Tell(event.Event{
 		ConversationID: b.ConversationID, RunID: b.RunID, Kind: "policy.bypassed", Status: &failed, Summary: oneLine(summary), Evidence: evidence, Data: data.json(),
 	}); err != nil {
 		return err
 	}
-	return s.noteBypass(tx, b, c)
+	return s.noteBypass(ch, b)
 }
 
 func (s *Service) bypassKey(t *toldCall) string {
 	return t.ConversationID + s.Keys.Short("run", t.RunID)
 }
 
-func (s *Service) readBypass(tx *store.Tx, t *toldCall) (*Bypass, error) {
-	key := s.bypassKey(t)
-	value := tx.Get(bypassBucket, key)
-	if value == nil {
-		return nil, nil
-	}
-	b := new(Bypass)
-	return b, store.Decode(bypassBucket, key, value, b)
-}
-
-func putJSON(tx *store.Tx, bucket, key string, v any) error {
-	value, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return tx.Put(bucket, key, value)
+func (s *Service) readBypass(tx store.Reader, t *toldCall) (*Bypass, error) {
+	return bypasses.Get(tx, s.bypassKey(t))
 }

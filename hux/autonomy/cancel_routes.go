@@ -2,9 +2,9 @@ package autonomy
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,10 +13,12 @@ import (
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/store"
 )
 
-const stopsBucket = "stops" // conversation id and hash of run → stop
+// stops are kept by conversation and run.
+const stops = record.Table[stop]("stops")
 
 // stop is a run that somebody asked to stop.
 type stop struct {
@@ -34,22 +36,12 @@ func (s *Service) stopKey(conversationID, runID string) string {
 	return conversationID + s.Keys.Short("run", runID)
 }
 
-func (s *Service) readStop(tx *store.Tx, conversationID, runID string) (*stop, error) {
-	key := s.stopKey(conversationID, runID)
-	value := tx.Get(stopsBucket, key)
-	if value == nil {
-		return nil, nil
-	}
-	st := new(stop)
-	return st, store.Decode(stopsBucket, key, value, st)
+func (s *Service) readStop(tx store.Reader, conversationID, runID string) (*stop, error) {
+	return stops.Get(tx, s.stopKey(conversationID, runID))
 }
 
-func (s *Service) writeStop(tx *store.Tx, conversationID string, st *stop) error {
-	value, err := json.Marshal(st)
-	if err != nil {
-		return err
-	}
-	return tx.Put(stopsBucket, s.stopKey(conversationID, st.RunID), value)
+func (s *Service) writeStop(ch *record.Change, conversationID string, st *stop) error {
+	return stops.Put(ch, s.stopKey(conversationID, st.RunID), st)
 }
 
 func (st *stop) due(conversationID string) due.Item {
@@ -75,27 +67,21 @@ func ofStop(i due.Item) (conversationID, runID string) {
 // known as the run that a person has stopped may be that run all the same,
 // since a hook names it otherwise than a page: it is stopped with any run of
 // its conversation that was stopped after it began, or that is stopping now.
-func (s *Service) stopped(tx *store.Tx, q *question) (bool, error) {
+func (s *Service) stopped(tx store.Reader, q *question) (bool, error) {
 	if st, err := s.readStop(tx, q.conversation.ID, q.runID); err != nil || st != nil || q.heard.IsZero() {
 		return st != nil, err
 	}
-	for _, e := range tx.List(stopsBucket, q.conversation.ID) {
-		var st stop
-		if err := store.Decode(stopsBucket, e.Key, e.Value, &st); err != nil {
-			return false, err
-		}
-		if st.ReceiptID == "" || !st.RequestedAt.Before(q.heard) {
-			return true, nil
-		}
-	}
-	return false, nil
+	all, err := stops.List(tx, q.conversation.ID)
+	return slices.ContainsFunc(all, func(st record.Row[stop]) bool {
+		return st.Value.ReceiptID == "" || !st.Value.RequestedAt.Before(q.heard)
+	}), err
 }
 
 // cancellation is how far a stop is.
-func (s *Service) cancellation(tx *store.Tx, call *api.Call, st *stop) (c Cancellation, err error) {
+func (s *Service) cancellation(tx store.Reader, call *api.Call, st *stop) (c Cancellation, err error) {
 	var receipt *Receipt
 	if st.ReceiptID != "" {
-		if receipt, err = s.receipt(tx, st.ReceiptID); err != nil {
+		if receipt, err = s.receipts.Read(tx, st.ReceiptID); err != nil {
 			return c, err
 		}
 	}
@@ -112,38 +98,24 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 		return err
 	}
 	id, runID := r.PathValue("id"), r.PathValue("run_id")
-	release, err := s.Due.Hold(r.Context(), call.Tenant(), time.Now().Add(askAgain))
-	if err != nil {
-		return err
-	}
-	defer release()
-	var c changes
 	var answer Cancellation
-	var owner hux.User
-	var st *stop
-	asking := false
-	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		c, asking = changes{}, false
-		conv, err := s.Conversations.Peek(tx, call, id)
+	err := s.Change(r.Context(), call, record.Plan{Due: time.Now().Add(askAgain)}, func(ch *record.Change) error {
+		conv, err := s.Conversations.Peek(ch, call, id)
 		if err != nil {
 			return err
 		}
-		owner = conv.Owner
-		if s.Conversations.RunOf(tx, conv.ID, runID) != conv.ID {
+		if s.Conversations.RunOf(ch, conv.ID, runID) != conv.ID {
 			return hux.Errorf(hux.NotFound, "There is no such run in this conversation.")
 		}
-		if st, asking, err = s.askStop(tx, call, conv, runID, "", &c); err != nil {
+		st, err := s.askStop(ch, conv, runID, "")
+		if err != nil {
 			return err
 		}
-		answer, err = s.cancellation(tx, call, st)
+		answer, err = s.cancellation(ch, call, st)
 		return err
 	})
 	if err != nil {
 		return err
-	}
-	s.wake(call.Tenant(), c)
-	if asking {
-		go s.stopUpstream(call.DB, owner, id, runID, st.SessionID)
 	}
 	status := http.StatusAccepted
 	if answer.ReceiptID != nil {
@@ -152,54 +124,56 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 	return api.JSON(w, status, answer)
 }
 
-// askStop notes that a run is to stop, unless that is known. asking says that
-// whatever runs it is to be asked once this is durable.
-func (s *Service) askStop(tx *store.Tx, call *api.Call, conv *conversation.Conversation, runID, sessionID string, c *changes) (st *stop, asking bool, err error) {
-	if st, err = s.readStop(tx, conv.ID, runID); err != nil {
-		return nil, false, err
+// askStop notes that a run is to stop, unless that is known, and has whatever
+// runs it asked to stop it once this is durable, unless it has confirmed its end.
+func (s *Service) askStop(ch *record.Change, conv *conversation.Conversation, runID, sessionID string) (st *stop, err error) {
+	if st, err = s.readStop(ch, conv.ID, runID); err != nil {
+		return nil, err
 	}
 	if st == nil {
-		st = &stop{RunID: runID, RequestedAt: hux.Now(), RequestedBy: call.Actor, SessionID: sessionID}
-		if err := s.beginStop(tx, call, conv, st, c); err != nil {
-			return nil, false, err
+		st = &stop{RunID: runID, RequestedAt: ch.At, RequestedBy: ch.Call.Actor, SessionID: sessionID}
+		if err := s.beginStop(ch, conv, st); err != nil || st.ReceiptID != "" {
+			return st, err
 		}
-		asking = st.ReceiptID == ""
-	} else {
-		asking = !st.Confirmed
 	}
-	if asking = asking && s.Stop != nil; asking && !st.Asking {
-		st.Asking = true
-		if err := due.Put(tx, st.again(conv.ID)); err != nil {
-			return nil, false, err
-		}
-		err = s.writeStop(tx, conv.ID, st)
+	if st.Confirmed || s.Stop == nil {
+		return st, nil
 	}
-	return st, asking, err
+	db, owner, session := ch.Call.DB, conv.Owner, st.SessionID
+	ch.After(func() { go s.stopUpstream(db, owner, conv.ID, runID, session) })
+	if st.Asking {
+		return st, nil
+	}
+	st.Asking = true
+	if err := ch.LetFallDue(st.again(conv.ID)); err != nil {
+		return nil, err
+	}
+	return st, s.writeStop(ch, conv.ID, st)
 }
 
 // beginStop notes that a run is to stop and cancels what it asks. One of which
 // its agent has told that it has finished has its receipt at once.
-func (s *Service) beginStop(tx *store.Tx, call *api.Call, conv *conversation.Conversation, st *stop, c *changes) error {
+func (s *Service) beginStop(ch *record.Change, conv *conversation.Conversation, st *stop) error {
 	started := "started"
-	if err := c.tell(tx, call, event.Event{
+	if err := ch.Tell(event.Event{
 		ConversationID: conv.ID, RunID: st.RunID, Kind: "run.cancel_requested", Status: &started, Summary: "Asked to stop",
 	}); err != nil {
 		return err
 	}
-	if err := s.cancelPending(tx, call, conv.ID, st.RunID, "the run was stopped", c); err != nil {
+	if err := s.cancelPending(ch, conv, st.RunID, "the run was stopped"); err != nil {
 		return err
 	}
-	if err := s.writeStop(tx, conv.ID, st); err != nil {
+	if err := s.writeStop(ch, conv.ID, st); err != nil {
 		return err
 	}
-	seen, err := s.observed(tx, conv.ID, st.RunID)
+	seen, err := s.observed(ch, conv.ID, st.RunID)
 	if err != nil {
 		return err
 	}
 	if seen.finished {
-		return s.writeReceipt(tx, call, conv, st, seen.outcome(st), seen.effects, "partial", c)
+		return s.writeReceipt(ch, conv, st, seen.outcome(st), seen.effects, "partial")
 	}
-	return due.Put(tx, st.due(conv.ID))
+	return ch.LetFallDue(st.due(conv.ID))
 }
 
 // stopMargin is how much sooner than the receipt is overdue nobody waits any
@@ -227,18 +201,20 @@ func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, 
 	}()
 	ctx, cancel := context.WithTimeout(s.Closing, ReceiptDeadline-stopMargin)
 	defer cancel()
-	err := s.Stop(ctx, db.Tenant(), owner, runID, sessionID)
-	if err != nil && s.Closing.Err() != nil {
+	stopped := s.Stop(ctx, db.Tenant(), owner, runID, sessionID)
+	if stopped != nil && s.Closing.Err() != nil {
 		return // the router ends, and asks again when it is back
 	}
-	if err != nil {
-		slog.Warn("stopping a run", "tenant", db.Tenant(), "cause", err)
+	if stopped != nil {
+		slog.Warn("stopping a run", "tenant", db.Tenant(), "cause", stopped)
 	}
-	err = s.conclude(s.Closing, db, conversationID, runID, func(st *stop) bool {
-		silent := err != nil && ctx.Err() != nil // neither yes nor no
-		st.Asking = silent && time.Since(st.RequestedAt.Time) < stopTries
-		st.Confirmed, st.Refused = err == nil, err != nil
-		return st.Confirmed // else its events or the deadline say how it ended
+	silent := stopped != nil && ctx.Err() != nil // neither yes nor no
+	err := s.Change(s.Closing, s.system(db), record.Plan{}, func(ch *record.Change) error {
+		return s.conclude(ch, conversationID, runID, func(st *stop) bool {
+			st.Asking = silent && time.Since(st.RequestedAt.Time) < stopTries
+			st.Confirmed, st.Refused = stopped == nil, stopped != nil
+			return st.Confirmed // else its events or the deadline say how it ended
+		})
 	})
 	if err != nil {
 		slog.Warn("writing a receipt", "tenant", db.Tenant(), "cause", err)
@@ -249,65 +225,51 @@ func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, 
 // nobody is waiting for its answer, as after a restart.
 func (s *Service) stopAgain(ctx context.Context, db *store.Lease, i due.Item) error {
 	conversationID, runID := ofStop(i)
-	var owner hux.User
-	var sessionID string
-	err := db.Update(ctx, func(tx *store.Tx) error {
-		owner = ""
-		if err := due.Done(tx, i); err != nil {
-			return err
-		}
-		st, err := s.readStop(tx, conversationID, runID)
+	return s.Change(ctx, s.system(db), record.Plan{Due: time.Now().Add(askAgain)}, func(ch *record.Change) error {
+		ch.NoLongerDue(i)
+		st, err := s.readStop(ch, conversationID, runID)
 		if err != nil || st == nil || !st.Asking {
 			return err
 		}
-		conv, err := s.Conversations.Read(tx, conversationID)
+		conv, err := s.Conversations.Read(ch, conversationID)
 		if err != nil || conv == nil {
 			return err
 		}
-		owner, sessionID = conv.Owner, st.SessionID
-		return due.Put(tx, st.again(conversationID))
+		if s.Stop != nil {
+			ch.After(func() { go s.stopUpstream(db, conv.Owner, conversationID, runID, st.SessionID) })
+		}
+		return ch.LetFallDue(st.again(conversationID))
 	})
-	if err == nil && owner != "" && s.Stop != nil {
-		go s.stopUpstream(db, owner, conversationID, runID, sessionID)
-	}
-	return err
 }
 
 // overdueReceipt is what falls due at the deadline of a receipt.
 func (s *Service) overdueReceipt(ctx context.Context, db *store.Lease, i due.Item) error {
 	conversationID, runID := ofStop(i)
-	if err := s.conclude(ctx, db, conversationID, runID, func(*stop) bool { return true }); err != nil {
-		return err
-	}
-	return db.Update(ctx, func(tx *store.Tx) error { return due.Done(tx, i) })
+	return s.Change(ctx, s.system(db), record.Plan{}, func(ch *record.Change) error {
+		ch.NoLongerDue(i)
+		return s.conclude(ch, conversationID, runID, func(*stop) bool { return true })
+	})
 }
 
 // conclude writes the receipt of a stop that has none, if now says yes; what now
 // notes in the stop is kept.
-func (s *Service) conclude(ctx context.Context, db *store.Lease, conversationID, runID string, now func(*stop) bool) error {
-	call := s.system(db)
-	var c changes
-	err := db.Update(ctx, func(tx *store.Tx) error {
-		c = changes{}
-		st, err := s.readStop(tx, conversationID, runID)
-		if err != nil || st == nil {
-			return err
-		}
-		if !now(st) || st.ReceiptID != "" {
-			return s.writeStop(tx, conversationID, st)
-		}
-		conv, err := s.Conversations.Read(tx, conversationID)
-		if err != nil || conv == nil {
-			return err
-		}
-		seen, err := s.observed(tx, conversationID, runID)
-		if err != nil {
-			return err
-		}
-		return s.writeReceipt(tx, call, conv, st, seen.outcome(st), seen.effects, "partial", &c)
-	})
-	s.wake(db.Tenant(), c)
-	return err
+func (s *Service) conclude(ch *record.Change, conversationID, runID string, now func(*stop) bool) error {
+	st, err := s.readStop(ch, conversationID, runID)
+	if err != nil || st == nil {
+		return err
+	}
+	if !now(st) || st.ReceiptID != "" {
+		return s.writeStop(ch, conversationID, st)
+	}
+	conv, err := s.Conversations.Read(ch, conversationID)
+	if err != nil || conv == nil {
+		return err
+	}
+	seen, err := s.observed(ch, conversationID, runID)
+	if err != nil {
+		return err
+	}
+	return s.writeReceipt(ch, conv, st, seen.outcome(st), seen.effects, "partial")
 }
 
 func (s *Service) getCancel(w http.ResponseWriter, r *http.Request, call *api.Call) error {

@@ -15,7 +15,8 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-const callsBucket = "calls" // conversation id, hash of call, and of run and evidence → askedCall
+// calls is what was said about calls, by conversation, call, and run and evidence.
+const calls = record.Table[askedCall]("calls")
 
 // askedCall is what was said about a tool call of a run. To ask again gives the
 // same and spends nothing, while it stands.
@@ -33,12 +34,12 @@ type askedCall struct {
 
 // place finds the conversation and the run of a question, and refuses a run
 // that is another conversation's, or over.
-func (s *Service) place(tx *store.Tx, call *api.Call, in Run, q *question) (err error) {
+func (s *Service) place(ch *record.Change, in Run, q *question) (err error) {
 	switch {
 	case in.ConversationID != "":
-		q.conversation, err = s.Conversations.Peek(tx, call, in.ConversationID)
+		q.conversation, err = s.Conversations.Peek(ch, ch.Call, in.ConversationID)
 	case in.Session != nil:
-		q.conversation, err = s.Conversations.Open(tx, call, conversation.Ref(*in.Session))
+		q.conversation, err = s.Conversations.Open(ch, conversation.Ref(*in.Session))
 	}
 	if err != nil {
 		return err
@@ -47,15 +48,13 @@ func (s *Service) place(tx *store.Tx, call *api.Call, in Run, q *question) (err 
 		return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
 	}
 	if q.runID = in.RunID; q.runID == "" {
-		if q.runID, q.heard, err = s.Conversations.RunOfTurn(tx, q.conversation.ID, in.TurnID); err != nil {
-			return err
-		}
+		q.runID, q.heard = s.Conversations.RunOfTurn(ch, q.conversation.ID, in.TurnID)
 	}
-	return s.Conversations.Runs(tx, q.conversation.ID, q.runID)
+	return s.Conversations.ClaimRun(ch, q.conversation.ID, q.runID)
 }
 
 // running refuses what a run asks that is over or to stop.
-func (s *Service) running(tx *store.Tx, q *question) error {
+func (s *Service) running(tx store.Reader, q *question) error {
 	stopped, err := s.stopped(tx, q)
 	switch {
 	case err != nil:
@@ -78,9 +77,9 @@ func (s *Service) callPrefix(conversationID, callID string) string {
 }
 
 // keep writes down what was said about a call.
-func (s *Service) keep(tx *store.Tx, q *question, said askedCall) error {
+func (s *Service) keep(ch *record.Change, q *question, said askedCall) error {
 	said.RunID, said.Tool, said.Foreign = q.runID, q.tool, q.gate != ""
-	return putJSON(tx, callsBucket, s.callKey(q), said)
+	return calls.Put(ch, s.callKey(q), &said)
 }
 
 // decide answers POST /decisions: what applies to a call. An allowance is the
@@ -99,44 +98,35 @@ func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call)
 		return err
 	}
 	q.surface, q.lives = in.SurfaceHint, time.Duration(in.ExpiresInMS)*time.Millisecond
-	release, err := s.Due.Hold(r.Context(), call.Tenant(), time.Now().Add(ApprovalLifetime(q.lives, true)))
-	if err != nil {
-		return err
-	}
-	defer release()
-	var said askedCall
-	var c changes
+	var said *askedCall
 	var replayed bool
 	var refused error
-	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		c, replayed, refused = changes{}, false, nil
-		if err := s.place(tx, call, in.Run, &q); err != nil {
+	plan := record.Plan{Due: time.Now().Add(ApprovalLifetime(q.lives, true))}
+	err = s.Change(r.Context(), call, plan, func(ch *record.Change) (err error) {
+		replayed, refused = false, nil
+		if err := s.place(ch, in.Run, &q); err != nil {
 			return err
 		}
-		if err := s.hookAsks(tx, hux.Agent(call.Actor.ID), &c); err != nil {
+		if err := s.hookAsks(ch, hux.Agent(call.Actor.ID)); err != nil {
 			return err
 		}
-		if refused = s.running(tx, &q); refused != nil {
+		if refused = s.running(ch, &q); refused != nil {
 			return kept(refused)
 		}
-		if value := tx.Get(callsBucket, s.callKey(&q)); value != nil {
-			said = askedCall{}
-			if err := store.Decode(callsBucket, s.callKey(&q), value, &said); err != nil {
-				return err
-			}
-			var err error
-			if replayed, err = s.stands(tx, call, &q, said); err != nil || replayed {
+		if said, err = calls.Get(ch, s.callKey(&q)); err != nil {
+			return err
+		}
+		if said != nil {
+			if replayed, err = s.stands(ch, call, &q, *said); err != nil || replayed {
 				return err
 			}
 		}
-		var err error
-		said, err = s.judge(tx, call, &q, &c)
+		said, err = s.judge(ch, &q)
 		return err
 	})
 	if err := cmp.Or(err, refused); err != nil {
 		return err
 	}
-	s.wake(call.Tenant(), c)
 	if replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
@@ -148,48 +138,46 @@ func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call)
 
 // judge decides about a call that nothing stands about, and brings
 // about what follows: what is spent, or an approval, or a refusal that is told.
-func (s *Service) judge(tx *store.Tx, call *api.Call, q *question, c *changes) (said askedCall, err error) {
+func (s *Service) judge(ch *record.Change, q *question) (*askedCall, error) {
 	now := time.Now()
-	v, p, err := s.verdict(tx, call, q, now)
+	v, p, err := s.verdict(ch, ch.Call, q, now)
 	if err != nil {
-		return said, err
+		return nil, err
 	}
-	said = askedCall{Ruling: v.Ruling, Capabilities: v.Each, Spends: v.Spends, At: hux.Now()}
+	said := &askedCall{Ruling: v.Ruling, Capabilities: v.Each, Spends: v.Spends, At: ch.At}
 	switch v.Effect {
 	case Allow:
 		if len(v.Spends) > 0 {
 			said.GrantID = &v.Spends[0]
 		}
-		err = s.spend(tx, p, v, q, now)
+		err = s.spend(ch, p, v, q, now)
 	case Ask:
 		var a *Approval
-		if a, err = s.ask(tx, call, q, c); err == nil {
+		if a, err = s.ask(ch, q); err == nil {
 			said.ApprovalID = &a.ID
 		}
 	default:
 		failed := "failed"
-		err = c.tell(tx, call, event.Event{
+		err = ch.Tell(event.Event{
 			ConversationID: q.conversation.ID, RunID: q.runID, Kind: "approval.resolved", Status: &failed,
 			Summary: oneLine("Not allowed: " + q.tool), Evidence: q.evidence(),
 			Data: facts{"tool": q.tool, "tool_call_id": q.callID, "effect": v.Effect, "reason": v.Reason, "capability": v.Capability}.json(),
 		})
 	}
 	if err != nil {
-		return said, err
+		return nil, err
 	}
-	return said, s.keep(tx, q, said)
+	return said, s.keep(ch, q, *said)
 }
 
 // spend counts an allowance against the budgets and the grants that it rests
 // on.
-func (s *Service) spend(tx *store.Tx, p Policy, v Verdict, q *question, now time.Time) error {
+func (s *Service) spend(ch *record.Change, p Policy, v Verdict, q *question, now time.Time) error {
 	if p.Revision > 0 {
-		if err := s.writeBudgets(tx, p, SpendCall(p.Budgets, q.capabilities), q.runID, now); err != nil {
-			return err
-		}
+		s.writeBudgets(ch, p, SpendCall(p.Budgets, q.capabilities), q.runID, now)
 	}
 	for _, id := range v.Spends {
-		if err := s.useGrant(tx, id, now); err != nil {
+		if err := s.useGrant(ch, id, now); err != nil {
 			return err
 		}
 	}
@@ -207,7 +195,7 @@ const callLifetime = 48 * time.Hour
 // Sweep takes away what has been said about calls, and told of them, for too
 // long.
 func Sweep(ctx context.Context, db *store.Lease) error {
-	for _, bucket := range []string{callsBucket, toldBucket, bypassBucket} {
+	for _, bucket := range []string{string(calls), string(toldCalls), string(bypasses)} {
 		err := record.SweepBucket(ctx, db, bucket, func(_ string, value []byte) bool {
 			var kept struct {
 				At hux.Time `json:"at"`

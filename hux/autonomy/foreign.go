@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux"
-	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
@@ -55,7 +55,8 @@ type foreign struct {
 	Told       bool             `json:"told"` // that the answer was not taken
 }
 
-const foreignBucket = "foreign" // hash of session, and of id → foreign
+// foreigns are kept by session and id, both hashed.
+const foreigns = record.Table[foreign]("foreign")
 
 func (s *Service) foreignKey(ref conversation.Ref, id string) string {
 	return s.Keys.Short("foreign", ref.System, ref.ID) + s.Keys.Short("foreign_id", id)
@@ -65,7 +66,7 @@ func (s *Service) foreignKey(ref conversation.Ref, id string) string {
 // other.
 func (s *Service) Stand(ctx context.Context, db *store.Lease, f Foreign) (st Standing, ok bool, err error) {
 	err = db.View(ctx, func(tx *store.Tx) error {
-		kept, err := readForeign(tx, s.foreignKey(f.Session, f.ID))
+		kept, err := foreigns.Get(tx, s.foreignKey(f.Session, f.ID))
 		if err == nil && kept != nil {
 			ok = true
 			st, err = s.standing(tx, kept)
@@ -96,7 +97,7 @@ func (s *Service) Take(ctx context.Context, db *store.Lease, member hux.User, f 
 }
 
 // standing is how what is kept stands now.
-func (s *Service) standing(tx *store.Tx, kept *foreign) (Standing, error) {
+func (s *Service) standing(tx store.Reader, kept *foreign) (Standing, error) {
 	if kept.ApprovalID == nil {
 		return Standing{Choice: choiceOf(kept.Effect == Allow), Over: kept.Told}, nil
 	}
@@ -119,23 +120,6 @@ func choiceOf(allowed bool) Choice {
 	return DenyChoice
 }
 
-func readForeign(tx *store.Tx, key string) (*foreign, error) {
-	value := tx.Get(foreignBucket, key)
-	if value == nil {
-		return nil, nil
-	}
-	f := new(foreign)
-	return f, store.Decode(foreignBucket, key, value, f)
-}
-
-func writeForeign(tx *store.Tx, key string, f *foreign) error {
-	value, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	return tx.Put(foreignBucket, key, value)
-}
-
 func (s *Service) take(ctx context.Context, db *store.Lease, member hux.User, f Foreign) error {
 	id := f.ID
 	if masked, _ := redact.MaskText(id); masked != id {
@@ -145,60 +129,51 @@ func (s *Service) take(ctx context.Context, db *store.Lease, member hux.User, f 
 	if err != nil {
 		return err
 	}
-	release, err := s.Due.Hold(ctx, db.Tenant(), time.Now().Add(ApprovalLifetime(0, true)))
-	if err != nil {
-		return err
-	}
-	defer release()
 	call := s.system(db)
 	call.User, call.Surface, call.Session = member, hux.SurfaceChat, &f.Session.ID
-	var c changes
-	err = db.Update(ctx, func(tx *store.Tx) error {
-		c = changes{}
+	return s.Change(ctx, call, record.Plan{Due: time.Now().Add(ApprovalLifetime(0, true))}, func(ch *record.Change) error {
 		key := s.foreignKey(f.Session, f.ID)
-		if kept, err := readForeign(tx, key); err != nil || kept != nil {
+		if kept, err := foreigns.Get(ch, key); err != nil || kept != nil {
 			return err
 		}
-		if len(tx.List(foreignBucket, "")) >= maxForeign {
+		if len(ch.List(string(foreigns), "")) >= maxForeign {
 			return hux.Errorf(hux.RateLimited, "%d calls of this tenant wait elsewhere already.", maxForeign)
 		}
-		if q.conversation, err = s.Conversations.OfSession(tx, call, f.Session); err != nil {
+		if q.conversation, err = s.Conversations.OfSession(ch, f.Session); err != nil {
 			return err
 		}
 		if q.conversation == nil || q.conversation.State == conversation.Forgotten {
 			return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
 		}
 		if q.runID = f.RunID; q.runID == "" {
-			q.runID = s.Conversations.ActiveRun(tx, q.conversation.ID)
+			q.runID = s.Conversations.ActiveRun(ch, q.conversation.ID)
 		}
 		if q.runID == "" {
 			q.runID = id
 		}
-		if err := s.Conversations.Runs(tx, q.conversation.ID, q.runID); err != nil {
+		if err := s.Conversations.ClaimRun(ch, q.conversation.ID, q.runID); err != nil {
 			return err
 		}
-		if err := s.running(tx, &q); err != nil {
+		if err := s.running(ch, &q); err != nil {
 			return err
 		}
 		call.Run = &q.runID
-		said := askedCall{Ruling: Ruling{Effect: Deny}}
+		said := &askedCall{Ruling: Ruling{Effect: Deny}}
 		if unfit != "" {
-			err = c.tellUnfit(tx, call, &q, unfit)
+			err = tellUnfit(ch, &q, unfit)
 		} else {
-			said, err = s.judge(tx, call, &q, &c)
+			said, err = s.judge(ch, &q)
 		}
 		if err == nil && f.Command != "" && said.ApprovalID != nil {
-			err = s.grantExactly(tx, &q, *said.ApprovalID)
+			err = s.grantExactly(ch, &q, *said.ApprovalID)
 		}
 		if err != nil {
 			return err
 		}
-		return writeForeign(tx, key, &foreign{
+		return foreigns.Put(ch, key, &foreign{
 			Session: f.Session, ID: id, Effect: said.Ruling.Effect, ApprovalID: said.ApprovalID, Conv: q.conversation.ID, RunID: q.runID, Tool: q.tool,
 		})
 	})
-	s.wake(db.Tenant(), c)
-	return err
 }
 
 // question reads a Foreign within the limits of an agent's own question, and
@@ -237,13 +212,13 @@ func (s *Service) question(f Foreign, id string) (q question, unfit string, err 
 
 // grantExactly has a person grant just the call: a grant for what its tool is
 // aimed at would let every command through that runs besides.
-func (s *Service) grantExactly(tx *store.Tx, q *question, approvalID string) error {
-	a, err := s.approvals.Read(tx, approvalID)
+func (s *Service) grantExactly(ch *record.Change, q *question, approvalID string) error {
+	a, err := s.approvals.Read(ch, approvalID)
 	if err != nil {
 		return err
 	}
 	a.Request.GrantMatch = Match{Tool: q.tool, ArgsHash: q.hash}
-	return s.approvals.Keep(tx, a)
+	return s.approvals.Save(ch, a)
 }
 
 // union joins capabilities, in the order of AllCapabilities.
@@ -254,9 +229,9 @@ func union(a, b []Capability) []Capability {
 }
 
 // tellUnfit tells that a call was denied without anybody being asked.
-func (c *changes) tellUnfit(tx *store.Tx, call *api.Call, q *question, why string) error {
+func tellUnfit(ch *record.Change, q *question, why string) error {
 	failed := "failed"
-	return c.tell(tx, call, event.Event{
+	return ch.Tell(event.Event{
 		ConversationID: q.conversation.ID, RunID: q.runID, Kind: "approval.resolved", Status: &failed,
 		Summary: oneLine("Not allowed, since nobody can be asked: " + why),
 		Data:    facts{"tool": q.tool, "tool_call_id": q.callID, "effect": Deny}.json(),
@@ -275,66 +250,54 @@ func targetOf(f Foreign) *string {
 func (s *Service) Withdraw(ctx context.Context, db *store.Lease, session conversation.Ref, but string) error {
 	prefix := s.Keys.Short("foreign", session.System, session.ID)
 	stay := s.foreignKey(session, but)
-	gone := func(tx *store.Tx) (keys []string) {
-		for _, e := range tx.List(foreignBucket, prefix) {
-			if e.Key != stay {
-				keys = append(keys, e.Key)
-			}
-		}
-		return keys
+	gone := func(tx store.Reader) (rows []record.Row[foreign], err error) {
+		rows, err = foreigns.List(tx, prefix)
+		return slices.DeleteFunc(rows, func(row record.Row[foreign]) bool { return row.Key == stay }), err
 	}
 	var some bool
-	if err := db.View(ctx, func(tx *store.Tx) error { some = len(gone(tx)) > 0; return nil }); err != nil || !some {
+	err := db.View(ctx, func(tx *store.Tx) error {
+		rows, err := gone(tx)
+		some = len(rows) > 0
+		return err
+	})
+	if err != nil || !some {
 		return err
 	}
-	call := s.system(db)
-	var c changes
-	err := db.Update(ctx, func(tx *store.Tx) error {
-		c = changes{}
-		for _, key := range gone(tx) {
-			kept, err := readForeign(tx, key)
-			if err != nil {
-				return err
-			}
-			if err := s.withdraw(tx, call, kept, &c); err != nil {
-				return err
-			}
-			if err := tx.Delete(foreignBucket, key); err != nil {
-				return err
+	return s.Change(ctx, s.system(db), record.Plan{}, func(ch *record.Change) error {
+		rows, err := gone(ch)
+		for _, row := range rows {
+			foreigns.Delete(ch, row.Key)
+			if err == nil {
+				err = s.withdraw(ch, row.Value)
 			}
 		}
-		return nil
+		return err
 	})
-	s.wake(db.Tenant(), c)
-	return err
 }
 
-func (s *Service) withdraw(tx *store.Tx, call *api.Call, kept *foreign, c *changes) error {
+func (s *Service) withdraw(ch *record.Change, kept *foreign) error {
 	if kept.ApprovalID == nil {
 		return nil
 	}
-	a, err := s.approvals.Read(tx, *kept.ApprovalID)
+	a, err := s.approvals.Read(ch, *kept.ApprovalID)
 	if err != nil || a == nil || a.Status != ApprovalStates.Start {
 		return err
 	}
-	return s.end(tx, call, a, "cancelled", "nobody waits for it any more", c)
+	return s.end(ch, a, "cancelled", "nobody waits for it any more")
 }
 
 // NotTaken tells, once, that the other system has not taken the answer to a
 // Foreign, which is not given again. A refusal that nobody was asked about was
 // told before.
 func (s *Service) NotTaken(ctx context.Context, db *store.Lease, f Foreign) error {
-	call := s.system(db)
-	var c changes
-	err := db.Update(ctx, func(tx *store.Tx) error {
-		c = changes{}
+	return s.Change(ctx, s.system(db), record.Plan{}, func(ch *record.Change) error {
 		key := s.foreignKey(f.Session, f.ID)
-		kept, err := readForeign(tx, key)
+		kept, err := foreigns.Get(ch, key)
 		if err != nil || kept == nil || kept.Told {
 			return err
 		}
 		kept.Told = true
-		if err := writeForeign(tx, key, kept); err != nil {
+		if err := foreigns.Put(ch, key, kept); err != nil {
 			return err
 		}
 		if kept.ApprovalID == nil && kept.Effect != Allow {
@@ -347,33 +310,24 @@ func (s *Service) NotTaken(ctx context.Context, db *store.Lease, f Foreign) erro
 			data["approval_id"] = *kept.ApprovalID
 			evidence = []hux.EvidenceRef{{Kind: "approval", ID: *kept.ApprovalID, Owner: "hux"}}
 		}
-		return c.tell(tx, call, event.Event{
+		return ch.Tell(event.Event{
 			ConversationID: kept.Conv, RunID: kept.RunID, Kind: "approval.resolved", Status: &cancelled,
 			Summary: oneLine("The answer was not taken, it may have come too late: " + kept.Tool), Evidence: evidence, Data: data.json(),
 		})
 	})
-	s.wake(db.Tenant(), c)
-	return err
 }
 
 // Sessions are those of which a Foreign is kept.
 func (s *Service) Sessions(ctx context.Context, db *store.Lease) (refs []conversation.Ref, err error) {
-	last := ""
 	err = db.View(ctx, func(tx *store.Tx) error {
-		refs, last = nil, ""
-		for _, e := range tx.List(foreignBucket, "") {
-			session := e.Key[:len(e.Key)/2]
-			if session == last {
-				continue
+		refs = nil
+		rows, err := foreigns.List(tx, "")
+		for _, row := range rows {
+			if ref := row.Value.Session; len(refs) == 0 || refs[len(refs)-1] != ref { // rows of a session stand together
+				refs = append(refs, ref)
 			}
-			last = session
-			kept := new(foreign)
-			if err := store.Decode(foreignBucket, e.Key, e.Value, kept); err != nil {
-				return err
-			}
-			refs = append(refs, kept.Session)
 		}
-		return nil
+		return err
 	})
 	return refs, err
 }

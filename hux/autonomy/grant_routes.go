@@ -3,7 +3,6 @@ package autonomy
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"bstein.dev/hux/hux"
@@ -14,40 +13,36 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-const liveBucket = "live_grants" // hash of owner and match, and grant id → nothing, while the grant is active
-
-// liveKey is found by what the grant matches; a denial by its tool, so that all
-// of a tool's are held against each call.
-func (s *Service) liveKey(g *Grant) string {
-	if g.Effect != Allow {
-		return s.matchKey(g.Owner, Match{Tool: g.Match.Tool}) + g.ID
+// live is what a grant that is active is found by: what it matches; a denial by
+// its tool, so that all of a tool's are held against each call.
+func (g *Grant) live() []string {
+	switch {
+	case g.State != GrantStates.Start:
+		return nil
+	case g.Effect != Allow:
+		return []string{Match{Tool: g.Match.Tool}.value()}
 	}
-	return s.matchKey(g.Owner, g.Match) + g.ID
+	return []string{g.Match.value()}
 }
 
-// matchKey names what a grant is for, so that a call reads the grants that may
-// be about it and none of the owner's others.
-func (s *Service) matchKey(owner hux.User, m Match) string {
-	return s.Keys.Short("grant", string(owner), m.Tool, m.ArgsHash, m.Target)
-}
+// value names what a grant is for, so that a call reads the grants that may be
+// about it and none of the owner's others.
+func (m Match) value() string { return m.Tool + "\n" + m.ArgsHash + "\n" + m.Target }
 
 // grantsFor are the grants of a person that are active and may be about a call:
 // for its arguments, for its target, or for the tool.
-func (s *Service) grantsFor(tx *store.Tx, owner hux.User, q *question) (grants []Grant, err error) {
+func (s *Service) grantsFor(tx store.Reader, owner hux.User, q *question) (grants []Grant, err error) {
 	matches := []Match{{Tool: q.tool}, {Tool: q.tool, ArgsHash: q.hash}}
 	if q.target != "" {
 		matches = append(matches, Match{Tool: q.tool, Target: q.target})
 	}
 	for _, m := range matches {
-		prefix := s.matchKey(owner, m)
-		for _, e := range tx.List(liveBucket, prefix) {
-			g, err := s.grants.Read(tx, strings.TrimPrefix(e.Key, prefix))
-			if err != nil {
-				return nil, err
-			}
-			if g != nil {
-				grants = append(grants, *g)
-			}
+		found, err := s.grants.Find(tx, owner, byMatch, m.value())
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range found {
+			grants = append(grants, *g)
 		}
 	}
 	return grants, nil
@@ -55,7 +50,7 @@ func (s *Service) grantsFor(tx *store.Tx, owner hux.User, q *question) (grants [
 
 // grantOf makes the grant that a decision brings with it, and gives its id; nil
 // where it brings none.
-func (s *Service) grantOf(tx *store.Tx, call *api.Call, a *Approval, choice Choice, c *changes) (*string, error) {
+func (s *Service) grantOf(ch *record.Change, a *Approval, choice Choice) (*string, error) {
 	session := ""
 	if a.Provenance.SessionID != nil {
 		session = *a.Provenance.SessionID
@@ -64,26 +59,23 @@ func (s *Service) grantOf(tx *store.Tx, call *api.Call, a *Approval, choice Choi
 	if !ok {
 		return nil, nil
 	}
-	made, err := s.makeGrant(tx, call, a.Owner, g)
+	made, err := s.makeGrant(ch, a.Owner, g)
 	if err != nil {
 		return nil, err
 	}
-	return &made.ID, c.tell(tx, call, made.event(a.ConversationID, a.RunID, "grant.created", "Granted"))
+	return &made.ID, ch.Tell(made.event(a.ConversationID, a.RunID, "grant.created", "Granted"))
 }
 
 // makeGrant writes a new grant, whose envelope is still to come.
-func (s *Service) makeGrant(tx *store.Tx, call *api.Call, owner hux.User, g Grant) (*Grant, error) {
-	made, err := s.grants.Create(tx, call, owner, func(m hux.Meta) *Grant {
+func (s *Service) makeGrant(ch *record.Change, owner hux.User, g Grant) (*Grant, error) {
+	made, err := s.grants.Create(ch, owner, func(m hux.Meta) *Grant {
 		g.Meta = m
 		return &g
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := tx.Put(liveBucket, s.liveKey(made), []byte{}); err != nil {
-		return nil, err
-	}
-	return made, due.Put(tx, made.due())
+	return made, ch.LetFallDue(made.due())
 }
 
 func (g *Grant) due() due.Item { return due.Item{At: g.ExpiresAt.Time, Kind: dueGrant, ID: g.ID} }
@@ -105,61 +97,40 @@ func (g *Grant) event(conversationID, runID, kind, what string) event.Event {
 }
 
 // useGrant counts a use of a grant. It makes no revision, as uses do not.
-func (s *Service) useGrant(tx *store.Tx, id string, now time.Time) error {
-	g, err := s.grants.Read(tx, id)
+func (s *Service) useGrant(ch *record.Change, id string, now time.Time) error {
+	g, err := s.grants.Read(ch, id)
 	if err != nil || g == nil {
 		return err
 	}
 	used := g.Used(now)
-	if g.Uses = used.Uses; used.State != "active" {
-		return s.retire(tx, g, used.State)
+	if g.Uses = used.Uses; used.State != GrantStates.Start {
+		return s.retire(ch, g, used.State)
 	}
-	return s.grants.Keep(tx, g)
+	return s.grants.Save(ch, g)
 }
 
 // retire moves a grant out of what is active.
-func (s *Service) retire(tx *store.Tx, g *Grant, state string) error {
-	if err := s.grants.Alter(tx, g, func(g *Grant) error { g.State = state; return nil }); err != nil {
-		return err
-	}
-	if err := tx.Delete(liveBucket, s.liveKey(g)); err != nil {
-		return err
-	}
-	return due.Done(tx, g.due())
+func (s *Service) retire(ch *record.Change, g *Grant, state string) error {
+	ch.NoLongerDue(g.due())
+	return s.grants.Revise(ch, g, func(g *Grant) error { g.State = state; return nil })
 }
 
 // expireGrant is what falls due at the end of a grant's life.
 func (s *Service) expireGrant(ctx context.Context, db *store.Lease, i due.Item) error {
-	return db.Update(ctx, func(tx *store.Tx) error {
-		g, err := s.grants.Read(tx, i.ID)
-		if err != nil {
+	return s.Change(ctx, s.system(db), record.Plan{}, func(ch *record.Change) error {
+		ch.NoLongerDue(i)
+		g, err := s.grants.Read(ch, i.ID)
+		if err != nil || g == nil || g.State != GrantStates.Start {
 			return err
 		}
-		if g == nil || g.State != "active" {
-			return due.Done(tx, i)
-		}
-		return s.retire(tx, g, "expired")
+		return s.retire(ch, g, "expired")
 	})
 }
 
-func (s *Service) listGrants(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	l, err := s.Cursors.List(r, call.Tenant(), "state")
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	var page record.Page[*Grant]
-	err = call.DB.View(r.Context(), func(tx *store.Tx) (err error) {
-		page.Items, page.Next, err = s.grants.List(tx, call, l, func(g *Grant) bool {
-			g.State = g.StateAt(now)
-			return passes(l.Filters, "state", g.State)
-		})
-		return err
+func (s *Service) listGrants() func(http.ResponseWriter, *http.Request, *api.Call) error {
+	return s.grants.Lists(s.Cursors, []string{"state"}, func(g *Grant, filters map[string]string) bool {
+		return record.Passes(filters, "state", g.StateAt(time.Now()))
 	})
-	if err != nil {
-		return err
-	}
-	return api.JSON(w, http.StatusOK, page)
 }
 
 // createGrant answers POST /grants: a person grants or forbids something that
@@ -180,11 +151,6 @@ func (s *Service) createGrant(w http.ResponseWriter, r *http.Request, call *api.
 		return err
 	}
 	expires := hux.Time{Time: hux.Now().Add(GrantLifetime(in.Duration, time.Duration(in.ExpiresInMS)*time.Millisecond))}
-	release, err := s.Due.Hold(r.Context(), call.Tenant(), expires.Time)
-	if err != nil {
-		return err
-	}
-	defer release()
 	in.Match.Target, _ = grantTarget(in.Match)
 	g := Grant{
 		Capability: in.Capability, Capabilities: in.Capabilities, Effect: in.Effect, Duration: in.Duration, Match: in.Match, Scope: in.Scope,
@@ -194,22 +160,18 @@ func (s *Service) createGrant(w http.ResponseWriter, r *http.Request, call *api.
 		one := int64(1)
 		g.Uses.Max = &one
 	}
-	var c changes
-	err = s.grants.Write(w, r, call, key, func(tx *store.Tx) (*Grant, int, []*event.Event, error) {
-		c = changes{}
+	return s.grants.Write(w, r, call, record.Plan{Key: key, Due: expires.Time}, func(ch *record.Change) (*Grant, int, error) {
 		if id := in.Scope.ConversationID; id != "" {
-			if _, err := s.Conversations.Peek(tx, call, id); err != nil {
-				return nil, 0, nil, hux.Errorf(hux.UnknownReference, "There is no such conversation.")
+			if _, err := s.Conversations.Peek(ch, call, id); err != nil {
+				return nil, 0, hux.Errorf(hux.UnknownReference, "There is no such conversation.")
 			}
 		}
-		made, err := s.makeGrant(tx, call, call.User, g)
-		if err != nil || in.Scope.ConversationID == "" {
-			return made, http.StatusCreated, nil, err
+		made, err := s.makeGrant(ch, call.User, g)
+		if err == nil && in.Scope.ConversationID != "" {
+			err = ch.Tell(made.event(in.Scope.ConversationID, "", "grant.created", "Set by hand"))
 		}
-		return made, http.StatusCreated, nil, c.tell(tx, call, made.event(in.Scope.ConversationID, "", "grant.created", "Set by hand"))
+		return made, http.StatusCreated, err
 	})
-	s.wake(call.Tenant(), c)
-	return err
 }
 
 // revokeGrant answers POST /grants/{id}/revoke.
@@ -226,10 +188,8 @@ func (s *Service) revokeGrant(w http.ResponseWriter, r *http.Request, call *api.
 	if err != nil {
 		return err
 	}
-	var c changes
-	err = s.grants.Write(w, r, call, key, func(tx *store.Tx) (*Grant, int, []*event.Event, error) {
-		c = changes{}
-		g, err := s.grants.Change(tx, call, r.PathValue("id"), precondition, func(g *Grant) error {
+	return s.grants.Write(w, r, call, record.Plan{Key: key}, func(ch *record.Change) (*Grant, int, error) {
+		g, err := s.grants.Update(ch, r.PathValue("id"), precondition, func(g *Grant) error {
 			g.State = g.StateAt(time.Now())
 			if err := GrantStates.Check(g.State, "revoked"); err != nil {
 				return err
@@ -241,19 +201,12 @@ func (s *Service) revokeGrant(w http.ResponseWriter, r *http.Request, call *api.
 			return nil
 		})
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, 0, err
 		}
-		if err := tx.Delete(liveBucket, s.liveKey(g)); err != nil {
-			return nil, 0, nil, err
-		}
-		if err := due.Done(tx, g.due()); err != nil {
-			return nil, 0, nil, err
-		}
+		ch.NoLongerDue(g.due())
 		if g.Scope.ConversationID != "" {
-			err = c.tell(tx, call, g.event(g.Scope.ConversationID, "", "grant.revoked", "Revoked"))
+			err = ch.Tell(g.event(g.Scope.ConversationID, "", "grant.revoked", "Revoked"))
 		}
-		return g, http.StatusOK, nil, err
+		return g, http.StatusOK, err
 	})
-	s.wake(call.Tenant(), c)
-	return err
 }

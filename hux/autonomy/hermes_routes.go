@@ -11,7 +11,6 @@ import (
 	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/schema"
-	"bstein.dev/hux/hux/store"
 )
 
 const staleAfter = 5 * time.Minute
@@ -62,50 +61,35 @@ func (s *Service) hear(r *http.Request, call *api.Call, e *HermesEvent) error {
 	if hux.ValidID("hook", e.DeliveryID) { // as hux hook event names what it sends
 		way = func(h *Heard) **hux.Time { return &h.Events }
 	}
-	release, err := s.Expect(r.Context(), call.Tenant(), toolStarted)
-	if err != nil {
-		return err
-	}
-	defer release()
-	var after func()
-	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		after = nil
-		if before, err := key.Replay(tx); err != nil || before != nil {
-			return err
+	plan := record.Plan{Key: key, Due: s.Earliest(toolStarted)}
+	return s.Change(r.Context(), call, plan, func(ch *record.Change) error {
+		if ch.Replayed() != nil {
+			return nil
 		}
-		c, err := s.Conversations.Open(tx, call, session)
+		c, err := s.Conversations.Open(ch, session)
 		if err != nil {
 			return err
 		}
-		run, err := s.runOfTurn(tx, c.ID, e.Detail("turn_id"))
-		if err != nil {
-			return err
-		}
-		if err := s.noteHeard(tx, hux.Agent(call.Actor.ID), way); err != nil {
+		run := s.runOfTurn(ch, c.ID, e.Detail("turn_id"))
+		if err := s.noteHeard(ch, hux.Agent(call.Actor.ID), way); err != nil {
 			return err
 		}
 		told, _ := e.Told(run)
 		of := *call
 		of.Session, of.Run = presentable(session.ID), presentable(run)
-		if after, err = s.Report(tx, &of, c, told); err != nil {
-			return err
-		}
-		return key.Save(tx, record.Outcome{Status: http.StatusNoContent})
+		ch.Outcome(http.StatusNoContent)
+		return s.Report(ch.By(&of), c, told)
 	})
-	if err == nil && after != nil {
-		after()
-	}
-	return err
 }
 
 // runOfTurn is the run of a turn; where no turn is named, the run that is under
 // way, if there is one.
-func (s *Service) runOfTurn(tx *store.Tx, conversationID, turnID string) (string, error) {
+func (s *Service) runOfTurn(ch *record.Change, conversationID, turnID string) string {
 	if turnID == "" {
-		return s.Conversations.ActiveRun(tx, conversationID), nil
+		return s.Conversations.ActiveRun(ch, conversationID)
 	}
-	run, _, err := s.Conversations.RunOfTurn(tx, conversationID, turnID)
-	return run, err
+	run, _ := s.Conversations.RunOfTurn(ch, conversationID, turnID)
+	return run
 }
 
 // presentable is an id for a provenance; nil where there is none, or where it

@@ -9,37 +9,37 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux"
-	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/redact"
 	"bstein.dev/hux/hux/store"
 )
 
-// Observe looks at an event that a client posts, in its transaction: the time
-// that a tool ran is spent, and a run of which its agent tells that it has
-// finished asks nothing any more and has its receipt if it was to stop. What only
-// a page has seen end is not asked about any more, and may go on. after is to be called once the
-// transaction is durable.
-func (s *Service) Observe(tx *store.Tx, call *api.Call, conv *conversation.Conversation, e *event.Event) (after func(), err error) {
-	c := &changes{}
+// Observe looks at an event that a client posts, in its change: the time that a
+// tool ran is spent, and a run of which its agent tells that it has finished asks
+// nothing any more and has its receipt if it was to stop. What only a page has
+// seen end is not asked about any more, and may go on.
+func (s *Service) Observe(ch *record.Change, conv *conversation.Conversation, e *event.Event) error {
 	switch {
 	case e.Kind == toolStarted, e.Kind == toolFinished:
-		if err = s.toolTold(tx, call, e, c); err == nil && e.Kind == toolFinished && e.RunID != "" && e.Reporter == "" {
-			err = s.spendTime(tx, conv, e)
+		if err := s.toolTold(ch, e); err != nil || e.Kind == toolStarted || e.RunID == "" || e.Reporter != "" {
+			return err
 		}
+		return s.spendTime(ch, conv, e)
 	case e.RunID == "":
 	case e.Kind == "run.finished":
-		if err = s.cancelPending(tx, s.system(call.DB), e.ConversationID, e.RunID, "the run has ended", c); err == nil && e.Reporter == "" {
-			err = s.runFinished(tx, call, conv, e, c)
+		if err := s.cancelPending(s.bySystem(ch), conv, e.RunID, "the run has ended"); err != nil || e.Reporter != "" {
+			return err
 		}
+		return s.runFinished(ch, conv, e)
 	}
-	return func() { s.wake(call.Tenant(), *c) }, err
+	return nil
 }
 
 const mostDuration = 24 * 60 * 60 * 1000 // ms that one call is believed to have run
 
-func (s *Service) spendTime(tx *store.Tx, conv *conversation.Conversation, e *event.Event) error {
+func (s *Service) spendTime(ch *record.Change, conv *conversation.Conversation, e *event.Event) error {
 	var data struct {
 		DurationMS int64 `json:"duration_ms"`
 	}
@@ -47,33 +47,30 @@ func (s *Service) spendTime(tx *store.Tx, conv *conversation.Conversation, e *ev
 		return nil
 	}
 	now := time.Now()
-	p, err := s.applying(tx, conv, e.RunID, now)
+	p, err := s.applying(ch, conv, e.RunID, now)
 	if err != nil || p.Revision == 0 {
 		return err
 	}
-	return s.writeBudgets(tx, p, SpendTime(p.Budgets, time.Duration(min(data.DurationMS, mostDuration))*time.Millisecond), e.RunID, now)
+	s.writeBudgets(ch, p, SpendTime(p.Budgets, time.Duration(min(data.DurationMS, mostDuration))*time.Millisecond), e.RunID, now)
+	return nil
 }
 
-func (s *Service) runFinished(tx *store.Tx, call *api.Call, conv *conversation.Conversation, e *event.Event, c *changes) error {
-	if err := s.Conversations.Finished(tx, e.ConversationID, e.RunID); err != nil {
-		return err
-	}
-	p, err := s.applying(tx, conv, e.RunID, time.Now())
+func (s *Service) runFinished(ch *record.Change, conv *conversation.Conversation, e *event.Event) error {
+	s.Conversations.Finished(ch, e.ConversationID, e.RunID)
+	p, err := s.applying(ch, conv, e.RunID, time.Now())
 	if err != nil {
 		return err
 	}
-	if err := s.forgetRun(tx, p, e.RunID); err != nil {
-		return err
-	}
-	st, err := s.readStop(tx, e.ConversationID, e.RunID)
+	s.forgetRun(ch, p, e.RunID)
+	st, err := s.readStop(ch, e.ConversationID, e.RunID)
 	if err != nil || st == nil || st.ReceiptID != "" {
 		return err
 	}
-	seen, err := s.observed(tx, conv.ID, e.RunID)
+	seen, err := s.observed(ch, conv.ID, e.RunID)
 	if err != nil {
 		return err
 	}
-	return s.writeReceipt(tx, s.system(call.DB), conv, st, seen.outcome(st), seen.effects, "partial", c)
+	return s.writeReceipt(s.bySystem(ch), conv, st, seen.outcome(st), seen.effects, "partial")
 }
 
 // observation is what the log says of a run.
@@ -96,7 +93,7 @@ func endOf(e *event.Event) string {
 // had an effect, unless its agent says that it was blocked; what has not, nobody
 // knows, and nothing is known to have been reverted. What a page saw may have
 // had an effect too, but proves no end.
-func (s *Service) observed(tx *store.Tx, conversationID, runID string) (o observation, err error) {
+func (s *Service) observed(tx store.Reader, conversationID, runID string) (o observation, err error) {
 	events, err := event.OfRun(tx, conversationID, runID)
 	if err != nil {
 		return o, err
@@ -264,9 +261,9 @@ func mask(effects []SideEffect) {
 
 // runOf finds the conversation and the run that an agent names, both of which
 // must be known.
-func (s *Service) runOf(tx *store.Tx, call *api.Call, in Run) (*conversation.Conversation, string, error) {
+func (s *Service) runOf(ch *record.Change, in Run) (*conversation.Conversation, string, error) {
 	q := question{}
-	err := s.place(tx, call, in, &q)
+	err := s.place(ch, in, &q)
 	if known := (*hux.Error)(nil); errors.As(err, &known) && known.Code == hux.RunEnded {
 		err = nil // it has its receipt, and that is what is asked for
 	}

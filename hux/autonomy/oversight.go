@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/store"
 )
 
 const (
-	heardBucket     = "heard"     // agent id → Heard
-	oversightBucket = "oversight" // "all" → Oversight
-	all             = "all"
+	agentsHeard = record.Table[Heard]("heard")         // by agent
+	oversights  = record.Table[Oversight]("oversight") // under all
+	all         = "all"
 )
 
 // Heard is when each way by which an agent speaks was used last, to the minute.
@@ -34,33 +35,28 @@ type Oversight struct {
 
 const maxRecent = 20
 
-func (s *Service) heard(tx *store.Tx, agent hux.Agent) (h Heard, err error) {
-	if value := tx.Get(heardBucket, string(agent)); value != nil {
-		err = store.Decode(heardBucket, string(agent), value, &h)
-	}
-	return h, err
-}
-
 // noteHeard notes that an agent was heard by the way that way gives of its Heard.
-func (s *Service) noteHeard(tx *store.Tx, agent hux.Agent, way func(*Heard) **hux.Time) error {
-	h, err := s.heard(tx, agent)
+func (s *Service) noteHeard(ch *record.Change, agent hux.Agent, way func(*Heard) **hux.Time) error {
+	h, err := agentsHeard.Get(ch, string(agent))
 	if err != nil {
 		return err
 	}
-	if last := way(&h); *last == nil || time.Since((*last).Time).Abs() >= heardEvery {
-		now := hux.Now()
-		*last = &now
-		return putJSON(tx, heardBucket, string(agent), h)
+	if h == nil {
+		h = &Heard{}
+	}
+	if last := way(h); *last == nil || time.Since((*last).Time).Abs() >= heardEvery {
+		*last = &ch.At
+		return agentsHeard.Put(ch, string(agent), h)
 	}
 	return nil
 }
 
 // hookAsks notes a question: the hook of this agent is at work.
-func (s *Service) hookAsks(tx *store.Tx, agent hux.Agent, c *changes) error {
-	if err := s.noteHeard(tx, agent, func(h *Heard) **hux.Time { return &h.Hook }); err != nil {
+func (s *Service) hookAsks(ch *record.Change, agent hux.Agent) error {
+	if err := s.noteHeard(ch, agent, func(h *Heard) **hux.Time { return &h.Hook }); err != nil {
 		return err
 	}
-	return s.changeOversight(tx, c, func(o *Oversight) bool {
+	return s.changeOversight(ch, nil, func(o *Oversight) bool {
 		was := o.UnaskedSince != nil
 		o.UnaskedSince = nil
 		return was
@@ -69,21 +65,18 @@ func (s *Service) hookAsks(tx *store.Tx, agent hux.Agent, c *changes) error {
 
 // hooksAsked reports whether the hook of an agent has asked ever, and of late;
 // of "" it is any hook of the tenant.
-func (s *Service) hooksAsked(tx *store.Tx, agent hux.Agent) (ever, lately bool, err error) {
-	for _, e := range tx.List(heardBucket, string(agent)) {
-		var h Heard
-		if err := store.Decode(heardBucket, e.Key, e.Value, &h); err != nil {
-			return false, false, err
-		}
-		ever = ever || h.Hook != nil
-		lately = lately || h.Hook != nil && time.Since(h.Hook.Time) < hookedFor
+func (s *Service) hooksAsked(tx store.Reader, agent hux.Agent) (ever, lately bool, err error) {
+	heard, err := agentsHeard.List(tx, string(agent))
+	for _, h := range heard {
+		ever = ever || h.Value.Hook != nil
+		lately = lately || h.Value.Hook != nil && time.Since(h.Value.Hook.Time) < hookedFor
 	}
-	return ever, lately, nil
+	return ever, lately, err
 }
 
 // noteUnasked notes that a page has told of a call that no hook has asked about.
-func (s *Service) noteUnasked(tx *store.Tx, at hux.Time, c *changes) error {
-	return s.changeOversight(tx, c, func(o *Oversight) bool {
+func (s *Service) noteUnasked(ch *record.Change, at hux.Time) error {
+	return s.changeOversight(ch, nil, func(o *Oversight) bool {
 		if o.UnaskedSince != nil {
 			return false
 		}
@@ -92,34 +85,39 @@ func (s *Service) noteUnasked(tx *store.Tx, at hux.Time, c *changes) error {
 	})
 }
 
-func (s *Service) noteBypass(tx *store.Tx, b *Bypass, c *changes) error {
-	c.alarms = append(c.alarms, *b)
-	return s.changeOversight(tx, c, func(o *Oversight) bool {
+func (s *Service) noteBypass(ch *record.Change, b *Bypass) error {
+	return s.changeOversight(ch, []Bypass{*b}, func(o *Oversight) bool {
 		o.Bypasses++
 		o.Recent = append([]Bypass{*b}, o.Recent[:min(len(o.Recent), maxRecent-1)]...)
 		return true
 	})
 }
 
-func (s *Service) changeOversight(tx *store.Tx, c *changes, change func(*Oversight) bool) error {
-	o, err := readOversight(tx)
+// changeOversight writes what change makes of the tenant's oversight, if that is
+// anything, and tells of it and of the alarms that it is for.
+func (s *Service) changeOversight(ch *record.Change, alarms []Bypass, change func(*Oversight) bool) error {
+	o, err := readOversight(ch)
 	if err != nil || !change(&o) {
 		return err
 	}
-	c.oversight = &o
-	return putJSON(tx, oversightBucket, all, o)
+	if s.Alarmed != nil {
+		tenant := ch.Call.Tenant()
+		ch.After(func() { s.Alarmed(tenant, o, alarms) })
+	}
+	return oversights.Put(ch, all, &o)
 }
 
-func readOversight(tx *store.Tx) (o Oversight, err error) {
-	if value := tx.Get(oversightBucket, all); value != nil {
-		err = store.Decode(oversightBucket, all, value, &o)
+func readOversight(tx store.Reader) (Oversight, error) {
+	o, err := oversights.Get(tx, all)
+	if o == nil {
+		o = &Oversight{}
 	}
-	return o, err
+	return *o, err
 }
 
 // ReadOversight reads a tenant's.
 func ReadOversight(ctx context.Context, db *store.Lease) (o Oversight, err error) {
-	err = db.View(ctx, func(tx *store.Tx) error {
+	err = db.View(ctx, func(tx *store.Tx) (err error) {
 		o, err = readOversight(tx)
 		return err
 	})
@@ -130,14 +128,11 @@ func ReadOversight(ctx context.Context, db *store.Lease) (o Oversight, err error
 func ReadHeard(ctx context.Context, db *store.Lease) (heard map[hux.Agent]Heard, err error) {
 	err = db.View(ctx, func(tx *store.Tx) error {
 		heard = map[hux.Agent]Heard{}
-		for _, e := range tx.List(heardBucket, "") {
-			var h Heard
-			if err := store.Decode(heardBucket, e.Key, e.Value, &h); err != nil {
-				return err
-			}
-			heard[hux.Agent(e.Key)] = h
+		rows, err := agentsHeard.List(tx, "")
+		for _, row := range rows {
+			heard[hux.Agent(row.Key)] = *row.Value
 		}
-		return nil
+		return err
 	})
 	return heard, err
 }

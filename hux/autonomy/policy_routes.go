@@ -11,13 +11,11 @@ import (
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/store"
 )
 
-const (
-	scopesBucket = "policy_scopes" // owner and scope → policy id
-	spentBucket  = "spent"         // policy, kind, window and which window → count, 8 bytes
-)
+const spentBucket = "spent" // policy, kind, window and which window → count, 8 bytes
 
 // scopeOf reads the scope that a request names and holds it against what the
 // caller may see.
@@ -38,7 +36,7 @@ func (s *Service) scopeOf(r *http.Request) (string, error) {
 
 // scoped is whose policy a scope names, and whether the conversation that it
 // names is private now.
-func (s *Service) scoped(tx *store.Tx, call *api.Call, scope string) (owner hux.User, private bool, err error) {
+func (s *Service) scoped(tx store.Reader, call *api.Call, scope string) (owner hux.User, private bool, err error) {
 	kind, id, _ := strings.Cut(scope, ":")
 	switch kind {
 	case "conversation":
@@ -59,17 +57,17 @@ func (s *Service) scoped(tx *store.Tx, call *api.Call, scope string) (owner hux.
 }
 
 // policy reads the policy of a scope; nil where nobody has set one.
-func (s *Service) policy(tx *store.Tx, owner hux.User, scope string) (*Policy, error) {
-	id := tx.Get(scopesBucket, string(owner)+" "+scope)
-	if id == nil {
-		return nil, nil
+func (s *Service) policy(tx store.Reader, owner hux.User, scope string) (*Policy, error) {
+	found, err := s.policies.Find(tx, owner, byScope, scope)
+	if err != nil || len(found) == 0 {
+		return nil, err
 	}
-	return s.policies.Read(tx, string(id))
+	return found[0], nil
 }
 
 // applying is the policy that applies to a conversation, with its budgets as
 // they are for a run.
-func (s *Service) applying(tx *store.Tx, c *conversation.Conversation, runID string, now time.Time) (Policy, error) {
+func (s *Service) applying(tx store.Reader, c *conversation.Conversation, runID string, now time.Time) (Policy, error) {
 	for _, scope := range Scopes(c.ID, c.ProjectID) {
 		p, err := s.policy(tx, c.Owner, scope)
 		if err != nil {
@@ -85,7 +83,7 @@ func (s *Service) applying(tx *store.Tx, c *conversation.Conversation, runID str
 
 // appliesTo is the policy that applies in a scope, its own or else the wider
 // one that does.
-func (s *Service) appliesTo(tx *store.Tx, owner hux.User, scope string, now time.Time) (Policy, error) {
+func (s *Service) appliesTo(tx store.Reader, owner hux.User, scope string, now time.Time) (Policy, error) {
 	kind, id, _ := strings.Cut(scope, ":")
 	if kind == "conversation" {
 		if c, err := s.Conversations.Read(tx, id); err != nil {
@@ -117,7 +115,7 @@ func spentKey(policyID string, b Budget) string {
 }
 
 // readBudgets reads what is spent in the windows that are open.
-func (s *Service) readBudgets(tx *store.Tx, p *Policy, runID string, now time.Time) {
+func (s *Service) readBudgets(tx store.Reader, p *Policy, runID string, now time.Time) {
 	p.Budgets = ResetBudgets(p.Budgets, true, now)
 	for i := range p.Budgets {
 		b := &p.Budgets[i]
@@ -130,41 +128,33 @@ func (s *Service) readBudgets(tx *store.Tx, p *Policy, runID string, now time.Ti
 
 // writeBudgets keeps what is spent after it was before. The first that is
 // spent of a day takes the days before away.
-func (s *Service) writeBudgets(tx *store.Tx, p Policy, after []Budget, runID string, now time.Time) error {
+func (s *Service) writeBudgets(ch *record.Change, p Policy, after []Budget, runID string, now time.Time) {
 	for i, b := range after {
 		if b.Spent == p.Budgets[i].Spent {
 			continue
 		}
 		prefix, window := spentKey(p.ID, b), s.window(b, runID, now)
 		if b.Window == PerDay && p.Budgets[i].Spent == 0 {
-			for _, old := range tx.List(spentBucket, prefix) {
-				if err := tx.Delete(spentBucket, old.Key); err != nil {
-					return err
-				}
+			for _, old := range ch.List(spentBucket, prefix) {
+				ch.Delete(spentBucket, old.Key)
 			}
 		}
-		if err := tx.Put(spentBucket, prefix+window, binary.BigEndian.AppendUint64(nil, uint64(b.Spent))); err != nil { //nolint:gosec // never negative
-			return err
-		}
+		ch.Put(spentBucket, prefix+window, binary.BigEndian.AppendUint64(nil, uint64(b.Spent))) //nolint:gosec // never negative
 	}
-	return nil
 }
 
 // forgetRun takes away what a run that has finished had spent of a policy's
 // budgets.
-func (s *Service) forgetRun(tx *store.Tx, p Policy, runID string) error {
+func (s *Service) forgetRun(ch *record.Change, p Policy, runID string) {
 	for _, b := range p.Budgets {
 		if b.Window == PerRun {
-			if err := tx.Delete(spentBucket, spentKey(p.ID, b)+s.window(b, runID, time.Time{})); err != nil {
-				return err
-			}
+			ch.Delete(spentBucket, spentKey(p.ID, b)+s.window(b, runID, time.Time{}))
 		}
 	}
-	return nil
 }
 
 // fillPolicy reads the members that move without a revision.
-func (s *Service) fillPolicy(tx *store.Tx, p *Policy, now time.Time) error {
+func (s *Service) fillPolicy(tx store.Reader, p *Policy, now time.Time) error {
 	kind, id, _ := strings.Cut(p.Scope, ":")
 	private, run := false, ""
 	if kind == "conversation" {
@@ -239,88 +229,85 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 			p.Budgets = append(p.Budgets, Budget{Kind: b.Kind, Limit: b.Limit, Window: b.Window})
 		}
 	}
-	return s.policies.Write(w, r, call, key, func(tx *store.Tx) (p *Policy, status int, events []*event.Event, err error) {
-		owner, _, err := s.scoped(tx, call, scope)
+	return s.policies.Write(w, r, call, record.Plan{Key: key}, func(ch *record.Change) (*Policy, int, error) {
+		owner, _, err := s.scoped(ch, call, scope)
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, 0, err
+		}
+		p, err := s.policy(ch, owner, scope)
+		if err != nil {
+			return nil, 0, err
 		}
 		old := 0
-		if p, err = s.policy(tx, owner, scope); err != nil {
-			return nil, 0, nil, err
-		}
 		if p != nil {
 			old = p.Revision
 		}
 		switch {
 		case p == nil && !none:
 			if err := precondition.Check(scope, 0); err != nil {
-				return nil, 0, nil, err
+				return nil, 0, err
 			}
 		case p != nil && none:
-			return nil, 0, nil, api.Stale(p.ID, p.Revision)
+			return nil, 0, api.Stale(p.ID, p.Revision)
 		}
 		now := time.Now()
 		end, err := in.end(now)
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, 0, err
 		}
-		before, err := s.appliesTo(tx, owner, scope, now)
+		before, err := s.appliesTo(ch, owner, scope, now)
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, 0, err
 		}
 		var after Policy
 		set(&after, end)
 		if after.loosens(before, old == 0, now) {
 			if err := call.RecentSignIn(); err != nil {
-				return nil, 0, nil, err
+				return nil, 0, err
 			}
 		}
-		status = http.StatusOK
+		status := http.StatusOK
 		if old == 0 {
 			status = http.StatusCreated
-			if p, err = s.policies.Create(tx, call, owner, func(m hux.Meta) *Policy {
+			p, err = s.policies.Create(ch, owner, func(m hux.Meta) *Policy {
 				p := &Policy{Meta: m, Scope: scope}
 				set(p, end)
 				return p
-			}); err != nil {
-				return nil, 0, nil, err
-			}
-			if err := tx.Put(scopesBucket, string(owner)+" "+scope, []byte(p.ID)); err != nil {
-				return nil, 0, nil, err
-			}
-		} else if p, err = s.policies.Change(tx, call, p.ID, &precondition, func(p *Policy) error { set(p, end); return nil }); err != nil {
-			return nil, 0, nil, err
+			})
+		} else {
+			p, err = s.policies.Update(ch, p.ID, &precondition, func(p *Policy) error { set(p, end); return nil })
 		}
-		if p.Revision > old {
-			events, err = s.policyChanged(tx, call, p, before.LevelAt(now))
+		if err == nil && p.Revision > old {
+			err = s.tellPolicy(ch, p, before.LevelAt(now))
 		}
-		return p, status, events, err
+		return p, status, err
 	})
 }
 
-// policyChanged tells the conversation that the policy is of; one of wider
-// scope is told to those in which a run is under way.
-func (s *Service) policyChanged(tx *store.Tx, call *api.Call, p *Policy, before Level) (events []*event.Event, err error) {
+// tellPolicy tells the conversation that the policy is of; one of wider scope is
+// told to those in which a run is under way.
+func (s *Service) tellPolicy(ch *record.Change, p *Policy, before Level) error {
 	kind, id, _ := strings.Cut(p.Scope, ":")
 	about := []string{id}
 	if kind != "conversation" {
-		about = s.Conversations.Active(tx)
+		about = s.Conversations.Active(ch)
 	}
 	for _, conversationID := range about {
-		c, err := s.Conversations.Read(tx, conversationID)
+		c, err := s.Conversations.Read(ch, conversationID)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if c == nil || c.Owner != p.Owner || kind == "project" && (c.ProjectID == nil || *c.ProjectID != id) {
 			continue
 		}
-		e := told(call, event.Event{
+		if err := ch.Tell(event.Event{
 			ConversationID: conversationID, Kind: "policy.changed", Summary: "The level is now " + levelName(p.Level),
 			Data: facts{"policy_id": p.ID, "scope": p.Scope, "from": before, "to": p.Level}.json(),
-		})
-		events = append(events, &e)
+		}); err != nil {
+			return err
+		}
 	}
-	return events, nil
+	return nil
 }
 
 func levelName(l Level) string {

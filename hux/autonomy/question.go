@@ -57,7 +57,7 @@ func (q *question) call(from *api.Call) Call {
 }
 
 // verdict is what applies to a question now, and the policy that says so.
-func (s *Service) verdict(tx *store.Tx, call *api.Call, q *question, now time.Time) (Verdict, Policy, error) {
+func (s *Service) verdict(tx store.Reader, call *api.Call, q *question, now time.Time) (Verdict, Policy, error) {
 	p, err := s.applying(tx, q.conversation, q.runID, now)
 	if err != nil {
 		return Verdict{}, p, err
@@ -77,7 +77,7 @@ const retryWindow = time.Minute
 // stands reports whether what was said about a call is to be said again. A
 // denial of now wins over what was said, and so does a stricter level over an
 // allowance; what the allowance itself has spent does not count against it.
-func (s *Service) stands(tx *store.Tx, call *api.Call, q *question, said askedCall) (bool, error) {
+func (s *Service) stands(tx store.Reader, call *api.Call, q *question, said askedCall) (bool, error) {
 	now := time.Now()
 	p, err := s.applying(tx, q.conversation, q.runID, now)
 	if err != nil {

@@ -1,13 +1,11 @@
 package autonomy
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/conversation"
-	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/store"
@@ -17,104 +15,51 @@ const maxEffects = 200 // that a receipt names
 
 // writeReceipt ends a stop, and the run with it: nothing of the run is taken
 // after the receipt.
-func (s *Service) writeReceipt(tx *store.Tx, call *api.Call, conv *conversation.Conversation, st *stop, outcome string, effects []SideEffect, coverage string, c *changes) error {
-	p, count := call.Provenance(), len(effects)
+func (s *Service) writeReceipt(ch *record.Change, conv *conversation.Conversation, st *stop, outcome string, effects []SideEffect, coverage string) error {
+	count := len(effects)
 	if count > maxEffects {
 		effects, coverage = gravestEffects(effects, maxEffects), "partial"
 	}
-	receipt := Receipt{
-		Schema: ReceiptSchema, ID: hux.NewID("rcp"), Owner: conv.Owner, Kind: "cancellation", ConversationID: conv.ID, RunID: st.RunID,
+	receipt := &Receipt{
+		Schema: ReceiptSchema, ID: ch.NewID("rcp"), Owner: conv.Owner, Kind: "cancellation", ConversationID: conv.ID, RunID: st.RunID,
 		RequestedAt: st.RequestedAt, RequestedBy: st.RequestedBy, Outcome: outcome, SideEffects: append([]SideEffect{}, effects...), Coverage: coverage,
-		CompletedAt: p.Time, CreatedAt: p.Time, Provenance: p,
+		CompletedAt: ch.At, CreatedAt: ch.At, Provenance: ch.Provenance(),
 	}
-	value, err := json.Marshal(receipt)
-	if err != nil {
+	if err := s.receipts.Save(ch, receipt); err != nil {
 		return err
 	}
-	if err := tx.Put(ReceiptSchema, receipt.ID, value); err != nil {
-		return err
-	}
-	item := st.due(conv.ID)
+	ch.NoLongerDue(st.due(conv.ID))
 	st.ReceiptID = receipt.ID
-	if err := s.writeStop(tx, conv.ID, st); err != nil {
+	if err := s.writeStop(ch, conv.ID, st); err != nil {
 		return err
 	}
-	if err := due.Done(tx, item); err != nil {
-		return err
-	}
+	s.Conversations.FinishRun(ch, conv.ID, st.RunID)
+	s.Conversations.EndRun(ch, conv.ID, st.RunID)
 	status := "completed"
 	if outcome == FailedToStop || outcome == Unknown {
 		status = "failed"
 	}
-	if err := c.tell(tx, call, event.Event{
+	return ch.Tell(event.Event{
 		ConversationID: conv.ID, RunID: st.RunID, Kind: "run.receipt", Status: &status, Summary: outcomeText(outcome, count),
 		Evidence: []hux.EvidenceRef{{Kind: "receipt", ID: receipt.ID, Owner: "hux"}},
 		Data:     facts{"receipt_id": receipt.ID, "outcome": outcome, "side_effects": count, "coverage": coverage}.json(),
-	}); err != nil {
-		return err
-	}
-	if err := s.Conversations.FinishRun(tx, conv.ID, st.RunID); err != nil {
-		return err
-	}
-	return s.Conversations.EndRun(tx, conv.ID, st.RunID)
-}
-
-func (s *Service) receipt(tx *store.Tx, id string) (*Receipt, error) {
-	value := tx.Get(ReceiptSchema, id)
-	if value == nil || !hux.ValidID("rcp", id) {
-		return nil, nil
-	}
-	r := new(Receipt)
-	return r, store.Decode(ReceiptSchema, id, value, r)
-}
-
-func (s *Service) listReceipts(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	l, err := s.Cursors.List(r, call.Tenant(), "conversation_id", "run_id")
-	if err != nil {
-		return err
-	}
-	page := record.Page[*Receipt]{Items: []*Receipt{}}
-	err = call.DB.View(r.Context(), func(tx *store.Tx) error {
-		var failed error
-		size := 0
-		err := tx.ScanBack(ReceiptSchema, "", l.After, func(id string, value []byte) bool {
-			receipt := new(Receipt)
-			if failed = store.Decode(ReceiptSchema, id, value, receipt); failed != nil {
-				return false
-			}
-			if !call.Sees(receipt.Owner) || !passes(l.Filters, "conversation_id", receipt.ConversationID) || !passes(l.Filters, "run_id", receipt.RunID) {
-				return true
-			}
-			if size += len(value); len(page.Items) == l.Limit || len(page.Items) > 0 && size > record.PageBytes {
-				cursor := l.Next(page.Items[len(page.Items)-1].ID)
-				page.Next = &cursor
-				return false
-			}
-			page.Items = append(page.Items, receipt)
-			return true
-		})
-		if failed != nil {
-			return failed
-		}
-		return err
 	})
-	if err != nil {
-		return err
-	}
-	return api.JSON(w, http.StatusOK, page)
+}
+
+func (s *Service) listReceipts() func(http.ResponseWriter, *http.Request, *api.Call) error {
+	return s.receipts.Lists(s.Cursors, []string{"conversation_id", "run_id"}, func(r *Receipt, filters map[string]string) bool {
+		return record.Passes(filters, "conversation_id", r.ConversationID) && record.Passes(filters, "run_id", r.RunID)
+	})
 }
 
 func (s *Service) getReceipt(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	var receipt *Receipt
 	err := call.DB.View(r.Context(), func(tx *store.Tx) (err error) {
-		receipt, err = s.receipt(tx, r.PathValue("id"))
+		receipt, err = s.receipts.Load(tx, call, r.PathValue("id"))
 		return err
 	})
 	if err != nil {
 		return err
-	}
-	if receipt == nil || !call.Sees(receipt.Owner) {
-		return hux.Errorf(hux.NotFound, "There is no such record.")
 	}
 	return api.JSON(w, http.StatusOK, receipt)
 }
@@ -131,16 +76,15 @@ func (s *Service) postReceipt(w http.ResponseWriter, r *http.Request, call *api.
 		return err
 	}
 	mask(in.SideEffects)
-	var c changes
 	var receipt *Receipt
 	status := http.StatusCreated
-	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		c, status = changes{}, http.StatusCreated
-		conv, runID, err := s.runOf(tx, call, in.Run)
+	err = s.Change(r.Context(), call, record.Plan{}, func(ch *record.Change) error {
+		status = http.StatusCreated
+		conv, runID, err := s.runOf(ch, in.Run)
 		if err != nil {
 			return err
 		}
-		st, err := s.readStop(tx, conv.ID, runID)
+		st, err := s.readStop(ch, conv.ID, runID)
 		if err != nil {
 			return err
 		}
@@ -149,16 +93,15 @@ func (s *Service) postReceipt(w http.ResponseWriter, r *http.Request, call *api.
 		}
 		if st.ReceiptID != "" {
 			status = http.StatusOK
-		} else if err := s.writeReceipt(tx, call, conv, st, in.Outcome, in.SideEffects, in.Coverage, &c); err != nil {
+		} else if err := s.writeReceipt(ch, conv, st, in.Outcome, in.SideEffects, in.Coverage); err != nil {
 			return err
 		}
-		receipt, err = s.receipt(tx, st.ReceiptID)
+		receipt, err = s.receipts.Read(ch, st.ReceiptID)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.wake(call.Tenant(), c)
 	if status == http.StatusOK {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}

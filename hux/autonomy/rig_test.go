@@ -72,18 +72,18 @@ func (r *rig) start() {
 	if r.db, err = store.Open(filepath.Join(r.dir, "router.db"), 0); err != nil {
 		r.t.Fatal(err)
 	}
-	r.pool = store.NewPool(store.PoolOptions{Dir: r.dir, Prepare: event.Begin})
-	index, err := due.NewIndex(r.db, r.pool)
-	if err != nil {
+	r.log = event.NewLog(100)
+	key := []byte(strings.Repeat("k", 32))
+	frame := &record.Frame{Log: r.log, Keys: record.NewKeys(key)}
+	r.pool = store.NewPool(store.PoolOptions{Dir: r.dir, Prepare: frame.Prepare})
+	if frame.Due, err = due.NewIndex(r.db, r.pool); err != nil {
 		r.t.Fatal(err)
 	}
-	r.log = event.NewLog(100)
-	door, key := api.NewDoor(r.schemas), []byte(strings.Repeat("k", 32))
-	keys, cursors := record.NewKeys(key), api.NewCursors(key)
-	conversations := conversation.New(r.log, door, keys, cursors, hux.Flags{})
+	door, cursors := api.NewDoor(r.schemas), api.NewCursors(key)
+	conversations := conversation.New(frame, door, cursors, hux.Flags{})
 	ctx, cancel := context.WithCancel(context.Background())
 	s := autonomy.New(autonomy.Parts{
-		Closing: ctx, Log: r.log, Conversations: conversations, Door: door, Keys: keys, Cursors: cursors, Due: index,
+		Frame: frame, Closing: ctx, Conversations: conversations, Door: door, Cursors: cursors,
 		Stop: func(ctx context.Context, _ hux.Tenant, _ hux.User, runID, _ string) error {
 			if r.stopped == nil {
 				return errors.New("nothing to stop it with")
@@ -94,7 +94,7 @@ func (r *rig) start() {
 		Alarmed:      func(_ hux.Tenant, now autonomy.Oversight, _ []autonomy.Bypass) { r.oversight.Store(&now) },
 	})
 	r.service, r.routes = s, map[string]api.Route{}
-	for _, list := range [][]api.Route{conversations.Routes(), timeline.New(r.log, conversations, door, keys, s).Routes(), s.Routes()} {
+	for _, list := range [][]api.Route{conversations.Routes(), timeline.New(frame, conversations, door, s).Routes(), s.Routes()} {
 		for _, rt := range list {
 			r.routes[rt.Method+" "+rt.Path] = rt
 		}
@@ -103,7 +103,7 @@ func (r *rig) start() {
 	r.human = &api.Call{Actor: hux.Actor{Kind: hux.KindHuman, ID: string(alice)}, User: alice, Surface: hux.SurfaceChat, DB: lease, SignedInAt: time.Now()}
 	r.agent = &api.Call{Actor: hux.Actor{Kind: hux.KindAgent, ID: "agt_0123456789abcdef0123456789abcdef"}, User: alice, Surface: hux.SurfaceChat, DB: lease}
 	ended := make(chan struct{})
-	go func() { index.Run(ctx); close(ended) }()
+	go func() { frame.Due.Run(ctx); close(ended) }()
 	r.end = func() { cancel(); <-ended }
 }
 

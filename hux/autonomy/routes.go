@@ -34,7 +34,7 @@ func (s *Service) Routes() []api.Route {
 		},
 		{
 			Method: "GET", Path: "/approvals", Summary: "Approvals, newest first",
-			Flags: flags, Query: []string{"cursor", "limit", "status", "conversation_id", "run_id"}, Record: ApprovalSchema, Answer: api.Page, Handler: s.listApprovals,
+			Flags: flags, Query: []string{"cursor", "limit", "status", "conversation_id", "run_id"}, Record: ApprovalSchema, Answer: api.Page, Handler: s.listApprovals(),
 		},
 		{
 			Method: "POST", Path: "/approvals", Summary: "Asks a person about a tool call; the same call of the same run is asked about once",
@@ -54,7 +54,7 @@ func (s *Service) Routes() []api.Route {
 		},
 		{
 			Method: "GET", Path: "/grants", Summary: "The caller's grants, newest first",
-			Flags: flags, Query: []string{"cursor", "limit", "state"}, Record: GrantSchema, Answer: api.Page, Handler: s.listGrants,
+			Flags: flags, Query: []string{"cursor", "limit", "state"}, Record: GrantSchema, Answer: api.Page, Handler: s.listGrants(),
 		},
 		{
 			Method: "POST", Path: "/grants", Summary: "Grants or forbids something that no approval asked about",
@@ -72,7 +72,7 @@ func (s *Service) Routes() []api.Route {
 		{Method: "GET", Path: cancel, Summary: "How far the stop of a run is", Flags: flags, Record: CancelSchema, Handler: s.getCancel},
 		{
 			Method: "GET", Path: "/receipts", Summary: "Receipts, newest first",
-			Flags: flags, Query: []string{"cursor", "limit", "conversation_id", "run_id"}, Record: ReceiptSchema, Answer: api.Page, Handler: s.listReceipts,
+			Flags: flags, Query: []string{"cursor", "limit", "conversation_id", "run_id"}, Record: ReceiptSchema, Answer: api.Page, Handler: s.listReceipts(),
 		},
 		{
 			Method: "POST", Path: "/receipts", Summary: "Tells how a cancelled run ended; a second report is given the first receipt",

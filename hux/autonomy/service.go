@@ -9,7 +9,6 @@ import (
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/conversation"
-	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/store"
@@ -17,13 +16,11 @@ import (
 
 // Parts is what the card is made of.
 type Parts struct {
+	*record.Frame
 	Closing       context.Context // ends when the router does
-	Log           *event.Log
 	Conversations *conversation.Service
 	Door          *api.Door
-	Keys          *record.Keys
 	Cursors       *api.Cursors
-	Due           *due.Index
 	Build         hux.Build
 	// Stop asks whatever runs a run to stop it. It returns once the run is at
 	// its end there, or with why it is not; nil where nothing can be asked. Where
@@ -35,9 +32,8 @@ type Parts struct {
 	// Alarmed is told of new alarms and of what has changed in a tenant's
 	// oversight, once that is durable; nil where nobody is to know.
 	Alarmed func(t hux.Tenant, now Oversight, alarms []Bypass)
-	// Report puts an event that an agent tells of into the log of c, once; after
-	// is to be called once the transaction is durable.
-	Report func(tx *store.Tx, call *api.Call, c *conversation.Conversation, e event.Event) (after func(), err error)
+	// Report puts an event that an agent tells of into the log of c, once.
+	Report func(ch *record.Change, c *conversation.Conversation, e event.Event) error
 }
 
 // Service serves the card.
@@ -46,6 +42,7 @@ type Service struct {
 	policies  *record.Collection[Policy]
 	grants    *record.Collection[Grant]
 	approvals *record.Collection[Approval]
+	receipts  *record.Collection[Receipt]
 	waiting   waiting
 
 	mu       sync.Mutex
@@ -65,20 +62,38 @@ const (
 // routes nobody may call.
 func New(p Parts) *Service {
 	s := &Service{Parts: p, waiting: waiting{by: map[string]chan struct{}{}}, stopping: map[string]bool{}}
-	s.policies = record.New(record.Spec[Policy]{
+	s.policies = record.In(s.Frame, record.Spec[Policy]{
 		Name: PolicySchema, Prefix: "pol", Meta: func(p *Policy) *hux.Meta { return &p.Meta },
-		Fill: func(tx *store.Tx, p *Policy) error { return s.fillPolicy(tx, p, time.Now()) },
-	}, p.Log)
-	s.grants = record.New(record.Spec[Grant]{
+		Fill:    func(tx store.Reader, p *Policy) error { return s.fillPolicy(tx, p, time.Now()) },
+		Indexes: []record.Index[Policy]{{Name: byScope, Values: func(p *Policy) []string { return []string{p.Scope} }}},
+	})
+	s.grants = record.In(s.Frame, record.Spec[Grant]{
 		Name: GrantSchema, Prefix: "grt", Meta: func(g *Grant) *hux.Meta { return &g.Meta },
 		State: func(g *Grant) *string { return &g.State }, States: GrantStates,
-		Fill: func(_ *store.Tx, g *Grant) error { g.State = g.StateAt(time.Now()); return nil },
-	}, p.Log)
-	s.approvals = record.New(record.Spec[Approval]{
+		Fill: func(_ store.Reader, g *Grant) error { g.State = g.StateAt(time.Now()); return nil },
+		Indexes: []record.Index[Grant]{
+			{Name: byMatch, Values: (*Grant).live},
+			{Name: "state", Values: func(g *Grant) []string { return statesOf(g.State, GrantStates.Start) }},
+		},
+	})
+	s.approvals = record.In(s.Frame, record.Spec[Approval]{
 		Name: ApprovalSchema, Prefix: "apr", Meta: func(a *Approval) *hux.Meta { return &a.Meta },
 		State: func(a *Approval) *string { return &a.Status }, States: ApprovalStates,
-		Fill: func(_ *store.Tx, a *Approval) error { a.Status = a.StateAt(time.Now()); return nil },
-	}, p.Log)
+		Fill: func(_ store.Reader, a *Approval) error { a.Status = a.StateAt(time.Now()); return nil },
+		Indexes: []record.Index[Approval]{
+			{Name: pendingOf, Values: (*Approval).pendingOf},
+			{Name: "conversation_id", Values: func(a *Approval) []string { return []string{a.ConversationID} }},
+			{Name: "run_id", Values: func(a *Approval) []string { return []string{a.RunID} }},
+			{Name: "status", Values: func(a *Approval) []string { return statesOf(a.Status, ApprovalStates.Start) }},
+		},
+	})
+	s.receipts = record.In(s.Frame, record.Spec[Receipt]{
+		Name: ReceiptSchema, Prefix: "rcp", Meta: func(r *Receipt) *hux.Meta { return &hux.Meta{ID: r.ID, Owner: r.Owner} },
+		Indexes: []record.Index[Receipt]{
+			{Name: "conversation_id", Values: func(r *Receipt) []string { return []string{r.ConversationID} }},
+			{Name: "run_id", Values: func(r *Receipt) []string { return []string{r.RunID} }},
+		},
+	})
 	if p.Due != nil {
 		p.Due.Handle(dueApproval, s.expireApproval)
 		p.Due.Handle(dueGrant, s.expireGrant)
@@ -89,17 +104,29 @@ func New(p Parts) *Service {
 	return s
 }
 
+// Indexes besides those of the lists' filters.
+const (
+	byScope   = "scope"
+	byMatch   = "match"   // of grants that are active
+	pendingOf = "pending" // of approvals: their run, while they are pending
+)
+
+// statesOf are the states that a record may be asked for by: what has not ended
+// may have expired since it was written.
+func statesOf(state, start string) []string {
+	if state == start {
+		return []string{state, "expired"}
+	}
+	return []string{state}
+}
+
 // system is a call of the router's own, for what falls due.
 func (s *Service) system(db *store.Lease) *api.Call {
 	return &api.Call{Actor: hux.Actor{Kind: hux.KindSystem, ID: "hux"}, Surface: hux.SurfaceWorker, Build: s.Build, DB: db}
 }
 
-// told is an event of the router's own, with what all of them have.
-func told(call *api.Call, e event.Event) event.Event {
-	p := call.Provenance()
-	e.CreatedAt, e.Provenance, e.Sensitivity, e.Redaction.Level = p.Time, p, "normal", "none"
-	return e
-}
+// bySystem is the change in the router's own name.
+func (s *Service) bySystem(ch *record.Change) *record.Change { return ch.By(s.system(ch.Call.DB)) }
 
 // facts are an event's data.
 type facts map[string]any
@@ -112,37 +139,9 @@ func (f facts) json() json.RawMessage {
 	return text
 }
 
-// changes is what a transaction brings about besides the record that it is
-// for: events, and approvals that somebody may wait for. A transaction that
-// runs again starts anew.
-type changes struct {
-	conversations []string
-	approvals     []string
-	alarms        []Bypass
-	oversight     *Oversight // nil where it has not changed
-}
-
-// tell appends an event in the transaction that it tells of.
-func (c *changes) tell(tx *store.Tx, call *api.Call, e event.Event) error {
-	e = told(call, e)
-	if err := event.Append(tx, &e); err != nil {
-		return err
-	}
-	c.conversations = append(c.conversations, e.ConversationID)
-	return nil
-}
-
-// wake tells those who follow or wait, after the commit.
-func (s *Service) wake(t hux.Tenant, c changes) {
-	for _, id := range c.conversations {
-		s.Log.Committed(t, id)
-	}
-	for _, id := range c.approvals {
-		s.waiting.wake(id)
-	}
-	if c.oversight != nil && s.Alarmed != nil {
-		s.Alarmed(t, *c.oversight, c.alarms)
-	}
+// moved wakes those who wait for an approval, once the change is durable.
+func (s *Service) moved(ch *record.Change, approvalID string) {
+	ch.After(func() { s.waiting.wake(approvalID) })
 }
 
 // waiting is who waits for an approval.

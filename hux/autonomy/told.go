@@ -1,15 +1,14 @@
 package autonomy
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"time"
 
 	"bstein.dev/hux/hux"
-	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -18,9 +17,9 @@ import (
 // question and the reports of its call come in any order.
 
 const (
-	toldBucket  = "told"          // conversation id, hash of run and hash of call → toldCall
-	judgeAfter  = 5 * time.Second // the last report of a call
-	mostCounted = 2000            // calls of a conversation; of more it is not counted which were asked about
+	toldCalls   = record.Table[toldCall]("told") // by conversation, run and call
+	judgeAfter  = 5 * time.Second                // the last report of a call
+	mostCounted = 2000                           // calls of a conversation; of more it is not counted which were asked about
 )
 
 // toldCall is a call of which nobody has seen an allowance when it was told.
@@ -41,13 +40,13 @@ func (s *Service) toldKey(t *toldCall) string {
 	return t.ConversationID + s.Keys.Short("run", t.RunID) + s.Keys.Short("call", t.CallID)
 }
 
-// Expect holds the index of what falls due for an event of a kind that Observe
-// may put something there for.
-func (s *Service) Expect(ctx context.Context, t hux.Tenant, kind string) (release func(), err error) {
+// Earliest is when the first of what Observe lets fall due for an event of a kind
+// may; zero where it lets nothing.
+func (s *Service) Earliest(kind string) time.Time {
 	if kind != toolStarted && kind != toolFinished {
-		return func() {}, nil
+		return time.Time{}
 	}
-	return s.Due.Hold(ctx, t, time.Now().Add(judgeAfter))
+	return time.Now().Add(judgeAfter)
 }
 
 const (
@@ -57,8 +56,9 @@ const (
 
 // toolTold notes a call that is told and that nothing has allowed so far, and
 // settles what was asked about a call that its agent says has ended.
-func (s *Service) toolTold(tx *store.Tx, call *api.Call, e *event.Event, c *changes) error {
-	t := toldCall{ConversationID: e.ConversationID, RunID: e.RunID, At: hux.Now()}
+func (s *Service) toolTold(ch *record.Change, e *event.Event) error {
+	call := ch.Call
+	t := toldCall{ConversationID: e.ConversationID, RunID: e.RunID, At: ch.At}
 	if t.Tool, t.CallID = toolOf(e); t.CallID == "" {
 		if t.Tool == "" {
 			return nil // it could be of any call
@@ -74,43 +74,43 @@ func (s *Service) toolTold(tx *store.Tx, call *api.Call, e *event.Event, c *chan
 	if t.Began = e.Kind == toolStarted; !t.Began && e.Status != nil {
 		t.Ended, t.Blocked = *e.Status, t.Agent != "" && blocked(e)
 	}
-	asked, err := s.askedAs(tx, &t)
+	asked, err := s.askedAs(ch, &t)
 	if err != nil {
 		return err
 	}
 	if t.Agent != "" && !t.Began {
-		if err := s.settleEnded(tx, call, asked, &t, c); err != nil {
+		if err := s.settleEnded(ch, asked, &t); err != nil {
 			return err
 		}
 	}
 	key := s.toldKey(&t)
-	if allowed, err := s.allowed(tx, asked); err != nil || allowed || t.Agent == "" && len(asked) > 0 {
+	if allowed, err := s.allowed(ch, asked); err != nil || allowed || t.Agent == "" && len(asked) > 0 {
 		return err
 	}
-	if said, err := s.saidAlready(tx, &t); err != nil || said {
+	if said, err := s.saidAlready(ch, &t); err != nil || said {
 		return err
 	}
-	if value := tx.Get(toldBucket, key); value != nil {
-		var before toldCall
-		if err := store.Decode(toldBucket, key, value, &before); err != nil {
-			return err
-		}
+	before, err := toldCalls.Get(ch, key)
+	if err != nil {
+		return err
+	}
+	if before != nil {
 		if before.Agent != "" && t.Agent == "" {
 			return nil // a page adds nothing to what the agent says
 		}
 		if (before.Agent == "") == (t.Agent == "") {
-			t.join(&before)
+			t.join(before)
 		}
 	}
-	if err := putJSON(tx, toldBucket, key, t); err != nil {
+	if err := toldCalls.Put(ch, key, &t); err != nil {
 		return err
 	}
-	return due.Put(tx, due.Item{At: t.At.Add(judgeAfter), Kind: dueBypass, ID: key})
+	return ch.LetFallDue(due.Item{At: t.At.Add(judgeAfter), Kind: dueBypass, ID: key})
 }
 
 // saidAlready reports whether all that could come of a judgement has come, so
 // that a run which tells of many such calls costs no more.
-func (s *Service) saidAlready(tx *store.Tx, t *toldCall) (bool, error) {
+func (s *Service) saidAlready(tx store.Reader, t *toldCall) (bool, error) {
 	b, err := s.readBypass(tx, t)
 	if err != nil || b != nil {
 		return b != nil && (b.Stopped || t.Agent == "" || !s.StopBypassed), err
@@ -142,26 +142,23 @@ func blocked(e *event.Event) bool {
 
 // askedAs is what was asked about a call: under its id, and in its run, unless
 // the run has no name or is named by a page, which may name it otherwise.
-func (s *Service) askedAs(tx *store.Tx, t *toldCall) (asked []askedCall, err error) {
+func (s *Service) askedAs(tx store.Reader, t *toldCall) (asked []askedCall, err error) {
 	all, err := readAsked(tx, s.callPrefix(t.ConversationID, t.CallID))
 	return slices.DeleteFunc(all, func(a askedCall) bool {
 		return t.Agent != "" && (t.RunID != "" && a.RunID != t.RunID || t.Tool != "" && a.Tool != t.Tool)
 	}), err
 }
 
-func readAsked(tx *store.Tx, prefix string) (asked []askedCall, err error) {
-	for _, e := range tx.List(callsBucket, prefix) {
-		var a askedCall
-		if err := store.Decode(callsBucket, e.Key, e.Value, &a); err != nil {
-			return nil, err
-		}
-		asked = append(asked, a)
+func readAsked(tx store.Reader, prefix string) (asked []askedCall, err error) {
+	rows, err := calls.List(tx, prefix)
+	for _, row := range rows {
+		asked = append(asked, *row.Value)
 	}
-	return asked, nil
+	return asked, err
 }
 
 // allowed reports whether anything that was said lets the call run.
-func (s *Service) allowed(tx *store.Tx, asked []askedCall) (bool, error) {
+func (s *Service) allowed(tx store.Reader, asked []askedCall) (bool, error) {
 	for _, a := range asked {
 		if a.ApprovalID == nil {
 			if a.Ruling.Effect == Allow {
@@ -185,7 +182,7 @@ func (s *Service) allowed(tx *store.Tx, asked []askedCall) (bool, error) {
 // a call before it is asked about, and tells of one that is blocked too. What
 // was asked and refused has run if it is told to have ended, well or badly, and
 // not as blocked. A page can't tell what was blocked, and may have other ids.
-func (s *Service) bypassed(tx *store.Tx, t *toldCall) (bool, error) {
+func (s *Service) bypassed(tx store.Reader, t *toldCall) (bool, error) {
 	if t.Blocked {
 		return false, nil
 	}
@@ -212,12 +209,15 @@ func (t *toldCall) named() bool { return !hux.ValidID("evt", t.CallID) }
 // moreThanAsked reports whether more calls of a tool were told than were asked
 // about, of the run where anything of it was asked, and else of the
 // conversation.
-func (s *Service) moreThanAsked(tx *store.Tx, t *toldCall) (bool, error) {
+func (s *Service) moreThanAsked(tx store.Reader, t *toldCall) (bool, error) {
 	asked, err := readAsked(tx, t.ConversationID)
 	if err != nil {
 		return false, err
 	}
-	told := tx.List(toldBucket, t.ConversationID)
+	told, err := toldCalls.List(tx, t.ConversationID)
+	if err != nil {
+		return false, err
+	}
 	if len(asked) > mostCounted || len(told) > mostCounted {
 		return false, nil
 	}
@@ -229,11 +229,8 @@ func (s *Service) moreThanAsked(tx *store.Tx, t *toldCall) (bool, error) {
 			questions++
 		}
 	}
-	for _, e := range told {
-		var other toldCall
-		if err := store.Decode(toldBucket, e.Key, e.Value, &other); err != nil {
-			return false, err
-		}
+	for _, row := range told {
+		other := row.Value
 		if !counts(other.Tool, other.RunID) || (other.Agent == "") != (t.Agent == "") || other.Blocked {
 			continue
 		}
@@ -249,20 +246,21 @@ func (s *Service) moreThanAsked(tx *store.Tx, t *toldCall) (bool, error) {
 
 // settleEnded ends what a person is still asked about a call that its agent
 // says has ended, and says of what they have allowed that it never ran.
-func (s *Service) settleEnded(tx *store.Tx, call *api.Call, asked []askedCall, t *toldCall, c *changes) error {
+func (s *Service) settleEnded(ch *record.Change, asked []askedCall, t *toldCall) error {
+	ch = s.bySystem(ch)
 	for _, q := range asked {
 		if q.ApprovalID == nil {
 			continue
 		}
-		a, err := s.approvals.Read(tx, *q.ApprovalID)
+		a, err := s.approvals.Read(ch, *q.ApprovalID)
 		switch {
 		case err != nil:
 			return err
 		case a == nil:
 		case a.Status == ApprovalStates.Start:
-			err = s.end(tx, s.system(call.DB), a, "cancelled", callEnded, c)
+			err = s.end(ch, a, "cancelled", callEnded)
 		case a.Status == Once.Status() && t.Blocked:
-			err = c.notRun(tx, s.system(call.DB), a)
+			err = notRun(ch, a)
 		}
 		if err != nil {
 			return err
@@ -272,9 +270,9 @@ func (s *Service) settleEnded(tx *store.Tx, call *api.Call, asked []askedCall, t
 }
 
 // notRun tells that a call did not run that a person has allowed.
-func (c *changes) notRun(tx *store.Tx, call *api.Call, a *Approval) error {
+func notRun(ch *record.Change, a *Approval) error {
 	cancelled := "cancelled"
-	return c.tell(tx, call, event.Event{
+	return ch.Tell(event.Event{
 		ConversationID: a.ConversationID, RunID: a.RunID, Kind: "approval.resolved", Status: &cancelled,
 		Summary:  oneLine("Allowed, but the agent did not run it; the answer may have come too late: " + a.Request.Tool),
 		Evidence: a.refs(), Data: facts{"approval_id": a.ID, "tool": a.Request.Tool, "tool_call_id": a.Request.Evidence[0].ID, "status": a.Status, "cause": "not_run"}.json(),

@@ -12,7 +12,6 @@ import (
 	"bstein.dev/hux/hux/artifacts"
 	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/conversation"
-	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/memory"
 	"bstein.dev/hux/hux/modes"
@@ -23,19 +22,16 @@ import (
 	"bstein.dev/hux/hux/releases"
 	"bstein.dev/hux/hux/research"
 	"bstein.dev/hux/hux/schema"
-	"bstein.dev/hux/hux/store"
 	"bstein.dev/hux/hux/timeline"
 )
 
 // Parts is what the cards are made of.
 type Parts struct {
-	Log     *event.Log
+	*record.Frame
 	Door    *api.Door
-	Keys    *record.Keys
 	Cursors *api.Cursors
 	Flags   hux.Flags
 	Closing context.Context // ends when the router does
-	Due     *due.Index
 	Build   hux.Build
 	Stop    func(ctx context.Context, t hux.Tenant, owner hux.User, runID, sessionID string) error // see autonomy.Parts, as for those below
 
@@ -55,15 +51,19 @@ type Cards struct {
 
 // New makes the cards.
 func New(p Parts) *Cards {
-	conversations := conversation.New(p.Log, p.Door, p.Keys, p.Cursors, p.Flags)
+	if p.Frame == nil {
+		p.Frame = &record.Frame{}
+	}
+	conversations := conversation.New(p.Frame, p.Door, p.Cursors, p.Flags)
 	var line *timeline.Service // it and autonomy tell each other
 	autonomous := autonomy.New(autonomy.Parts{
-		Closing: p.Closing, Log: p.Log, Conversations: conversations, Door: p.Door, Keys: p.Keys, Cursors: p.Cursors, Due: p.Due, Build: p.Build, Stop: p.Stop, StopBypassed: p.StopBypassed, Alarmed: p.Alarmed,
-		Report: func(tx *store.Tx, call *api.Call, c *conversation.Conversation, e event.Event) (func(), error) {
-			return line.Report(tx, call, c, e)
+		Frame: p.Frame, Closing: p.Closing, Conversations: conversations, Door: p.Door, Cursors: p.Cursors, Build: p.Build,
+		Stop: p.Stop, StopBypassed: p.StopBypassed, Alarmed: p.Alarmed,
+		Report: func(ch *record.Change, c *conversation.Conversation, e event.Event) error {
+			return line.Report(ch, c, e)
 		},
 	})
-	line = timeline.New(p.Log, conversations, p.Door, p.Keys, autonomous)
+	line = timeline.New(p.Frame, conversations, p.Door, autonomous)
 	routes := slices.Concat(
 		conversations.Routes(),
 		line.Routes(),

@@ -23,6 +23,7 @@ type rig struct {
 	service *conversation.Service
 	routes  map[string]api.Route
 	call    api.Call
+	frame   *record.Frame
 }
 
 func newRig(t *testing.T, flags ...string) *rig {
@@ -35,11 +36,12 @@ func newRig(t *testing.T, flags ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := store.NewPool(store.PoolOptions{Dir: t.TempDir(), Prepare: event.Begin})
-	t.Cleanup(func() { _ = pool.Close() })
 	key := []byte(strings.Repeat("k", 32))
-	s := conversation.New(event.NewLog(10), api.NewDoor(schemas), record.NewKeys(key), api.NewCursors(key), hux.ResolveFlags(registry, flags))
-	r := &rig{service: s, routes: map[string]api.Route{}, call: api.Call{
+	frame := &record.Frame{Log: event.NewLog(10), Keys: record.NewKeys(key)}
+	pool := store.NewPool(store.PoolOptions{Dir: t.TempDir(), Prepare: frame.Prepare})
+	t.Cleanup(func() { _ = pool.Close() })
+	s := conversation.New(frame, api.NewDoor(schemas), api.NewCursors(key), hux.ResolveFlags(registry, flags))
+	r := &rig{service: s, frame: frame, routes: map[string]api.Route{}, call: api.Call{
 		Actor: hux.Actor{Kind: hux.KindHuman, ID: "usr_a"}, User: "usr_a", Surface: hux.SurfaceChat, DB: pool.Lease("ten_0123456789abcdef0123456789abcdef"),
 	}}
 	for _, rt := range s.Routes() {

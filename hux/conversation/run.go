@@ -26,33 +26,32 @@ const (
 	finishMark     = " finished" // its agent has told of its end
 )
 
-// Runs says that a run is the conversation's: the first of its owner's
-// conversations that names it has it, and every other is refused with unknown_reference. A run
-// that has ended for good is run_ended.
-func (s *Service) Runs(tx *store.Tx, conversationID, runID string) error {
-	return s.claim(tx, runsBucket, conversationID, runID, "This run belongs to another conversation.")
+// ClaimRun says that a run is the conversation's: the first of its owner's
+// conversations that names it has it, and every other is refused with
+// unknown_reference. A run that has ended for good is run_ended.
+func (s *Service) ClaimRun(ch *record.Change, conversationID, runID string) error {
+	return s.claim(ch, runsBucket, conversationID, runID, "This run belongs to another conversation.")
 }
 
 // StartRun notes that a run is under way in its conversation.
-func (s *Service) StartRun(tx *store.Tx, conversationID, runID string) error {
-	return tx.Put(activeBucket, conversationID, []byte(runID))
+func (s *Service) StartRun(ch *record.Change, conversationID, runID string) {
+	ch.Put(activeBucket, conversationID, []byte(runID))
 }
 
 // FinishRun notes that a run is no longer under way.
-func (s *Service) FinishRun(tx *store.Tx, conversationID, runID string) error {
-	if s.ActiveRun(tx, conversationID) != runID {
-		return nil
+func (s *Service) FinishRun(ch *record.Change, conversationID, runID string) {
+	if s.ActiveRun(ch, conversationID) == runID {
+		ch.Delete(activeBucket, conversationID)
 	}
-	return tx.Delete(activeBucket, conversationID)
 }
 
 // ActiveRun is the run that is under way in a conversation, or "".
-func (s *Service) ActiveRun(tx *store.Tx, conversationID string) string {
+func (s *Service) ActiveRun(tx store.Reader, conversationID string) string {
 	return string(tx.Get(activeBucket, conversationID))
 }
 
 // Active lists the conversations in which a run is under way.
-func (s *Service) Active(tx *store.Tx) (ids []string) {
+func (s *Service) Active(tx store.Reader) (ids []string) {
 	for _, e := range tx.List(activeBucket, "") {
 		ids = append(ids, e.Key)
 	}
@@ -65,20 +64,21 @@ func (s *Service) Active(tx *store.Tx) (ids []string) {
 // conversation has a run of that name.
 //
 // heard is when that was.
-func (s *Service) RunOfTurn(tx *store.Tx, conversationID, turnID string) (run string, heard time.Time, err error) {
+func (s *Service) RunOfTurn(ch *record.Change, conversationID, turnID string) (run string, heard time.Time) {
 	key := s.keys.Short(turnsBucket, conversationID, turnID)
-	if value := tx.Get(turnsBucket, key); value != nil {
+	if value := ch.Get(turnsBucket, key); value != nil {
 		run, heard = readTurn(value)
-		return run, heard, nil
+		return run, heard
 	}
-	run = s.ActiveRun(tx, conversationID)
+	run = s.ActiveRun(ch, conversationID)
 	if run == "" {
-		if run = turnID; !slices.Contains([]string{"", conversationID}, s.RunOf(tx, conversationID, run)) {
+		if run = turnID; !slices.Contains([]string{"", conversationID}, s.RunOf(ch, conversationID, run)) {
 			run = "turn:" + hex.EncodeToString([]byte(key))
 		}
 	}
-	heard = time.Now().Truncate(time.Millisecond)
-	return run, heard, tx.Put(turnsBucket, key, strconv.AppendInt([]byte(run+turnMark), heard.UnixMilli(), 10))
+	heard = ch.At.Time
+	ch.Put(turnsBucket, key, strconv.AppendInt([]byte(run+turnMark), heard.UnixMilli(), 10))
+	return run, heard
 }
 
 const (
@@ -103,51 +103,51 @@ func Sweep(ctx context.Context, db *store.Lease) error {
 
 // Finished notes that the agent of a run has told of its end. What it tells
 // late is taken still, but it may ask nothing any more.
-func (s *Service) Finished(tx *store.Tx, conversationID, runID string) error {
-	key := s.nameKey(tx, runsBucket, conversationID, runID)
-	if string(tx.Get(runsBucket, key)) != conversationID {
-		return nil // it has its receipt, or this was noted
+func (s *Service) Finished(ch *record.Change, conversationID, runID string) {
+	key := s.nameKey(ch, runsBucket, conversationID, runID)
+	if string(ch.Get(runsBucket, key)) == conversationID { // else it has its receipt, or this was noted
+		ch.Put(runsBucket, key, []byte(conversationID+finishMark))
 	}
-	return tx.Put(runsBucket, key, []byte(conversationID+finishMark))
 }
 
 // HasFinished reports whether Finished was called for a run.
-func (s *Service) HasFinished(tx *store.Tx, conversationID, runID string) bool {
+func (s *Service) HasFinished(tx store.Reader, conversationID, runID string) bool {
 	return bytes.HasSuffix(tx.Get(runsBucket, s.nameKey(tx, runsBucket, conversationID, runID)), []byte(finishMark))
 }
 
 // EndRun ends a run for good: nothing of it is taken any more.
-func (s *Service) EndRun(tx *store.Tx, conversationID, runID string) error {
-	return tx.Put(runsBucket, s.nameKey(tx, runsBucket, conversationID, runID), []byte(conversationID+endMark))
+func (s *Service) EndRun(ch *record.Change, conversationID, runID string) {
+	ch.Put(runsBucket, s.nameKey(ch, runsBucket, conversationID, runID), []byte(conversationID+endMark))
 }
 
 // RunOf is the conversation that a run belongs to, of those of the owner of the
 // one that is given; "" for a run that none of them has named.
-func (s *Service) RunOf(tx *store.Tx, conversationID, runID string) string {
+func (s *Service) RunOf(tx store.Reader, conversationID, runID string) string {
 	of, _, _ := strings.Cut(string(tx.Get(runsBucket, s.nameKey(tx, runsBucket, conversationID, runID))), " ")
 	return of
 }
 
 // nameKey is the key of a gateway's name among those of the conversation's
 // owner. Whoever asks has read the conversation.
-func (s *Service) nameKey(tx *store.Tx, bucket, conversationID, name string) string {
+func (s *Service) nameKey(tx store.Reader, bucket, conversationID, name string) string {
 	owner := hux.User("")
-	if c, err := s.Read(tx, conversationID); err == nil && c != nil {
+	if c, err := s.records.Glance(tx, conversationID); err == nil && c != nil {
 		owner = c.Owner
 	}
 	return s.keys.Short(bucket, string(owner), name)
 }
 
-// Commits is Runs for a message.
-func (s *Service) Commits(tx *store.Tx, conversationID, messageID string) error {
-	return s.claim(tx, messagesBucket, conversationID, messageID, "This message belongs to another conversation.")
+// ClaimMessage is ClaimRun for a message.
+func (s *Service) ClaimMessage(ch *record.Change, conversationID, messageID string) error {
+	return s.claim(ch, messagesBucket, conversationID, messageID, "This message belongs to another conversation.")
 }
 
-func (s *Service) claim(tx *store.Tx, bucket, conversationID, id, refusal string) error {
-	key := s.nameKey(tx, bucket, conversationID, id)
-	value := tx.Get(bucket, key)
+func (s *Service) claim(ch *record.Change, bucket, conversationID, id, refusal string) error {
+	key := s.nameKey(ch, bucket, conversationID, id)
+	value := ch.Get(bucket, key)
 	if value == nil {
-		return tx.Put(bucket, key, []byte(conversationID))
+		ch.Put(bucket, key, []byte(conversationID))
+		return nil
 	}
 	owner, _, _ := strings.Cut(string(value), " ")
 	switch ended := bytes.HasSuffix(value, []byte(endMark)); {

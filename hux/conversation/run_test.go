@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux/conversation"
-	"bstein.dev/hux/hux/store"
+	"bstein.dev/hux/hux/record"
 )
 
 // A turn keeps its run for two days, and a run that has finished is known as
@@ -16,25 +16,25 @@ func TestTurnsAndRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		ctx := context.Background()
-		update := func(fn func(tx *store.Tx) error) {
+		update := func(fn func(ch *record.Change) error) {
 			t.Helper()
-			if err := r.call.DB.Update(ctx, fn); err != nil {
+			if err := r.frame.Change(ctx, &r.call, record.Plan{}, fn); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var at time.Time
 		turn := func() (run string) {
-			update(func(tx *store.Tx) (err error) {
-				run, at, err = r.service.RunOfTurn(tx, "cnv_1", "turn")
-				return err
+			update(func(ch *record.Change) error {
+				run, at = r.service.RunOfTurn(ch, "cnv_1", "turn")
+				return nil
 			})
 			return run
 		}
-		update(func(tx *store.Tx) error { return r.service.StartRun(tx, "cnv_1", "stream") })
+		update(func(ch *record.Change) error { r.service.StartRun(ch, "cnv_1", "stream"); return nil })
 		if run := turn(); run != "stream" || time.Since(at) > time.Millisecond {
 			t.Errorf("the turn is %s since %v", run, at)
 		}
-		update(func(tx *store.Tx) error { return r.service.FinishRun(tx, "cnv_1", "stream") })
+		update(func(ch *record.Change) error { r.service.FinishRun(ch, "cnv_1", "stream"); return nil })
 		began := at
 		for _, hours := range []time.Duration{47, 2} {
 			time.Sleep(hours * time.Hour)
@@ -47,26 +47,27 @@ func TestTurnsAndRuns(t *testing.T) {
 			}
 		}
 
-		update(func(tx *store.Tx) error {
+		update(func(ch *record.Change) error {
 			s := r.service
-			if err := s.Runs(tx, "cnv_1", "run"); err != nil || s.HasFinished(tx, "cnv_1", "run") || s.HasFinished(tx, "cnv_1", "none") {
+			if err := s.ClaimRun(ch, "cnv_1", "run"); err != nil || s.HasFinished(ch, "cnv_1", "run") || s.HasFinished(ch, "cnv_1", "none") {
 				t.Errorf("a run that began: %v", err)
 			}
-			if err := s.Finished(tx, "cnv_2", "run"); err != nil || s.HasFinished(tx, "cnv_1", "run") {
-				t.Errorf("another conversation ended it: %v", err)
+			if s.Finished(ch, "cnv_2", "run"); s.HasFinished(ch, "cnv_1", "run") {
+				t.Error("another conversation ended it")
 			}
 			for range 2 {
-				if err := s.Finished(tx, "cnv_1", "run"); err != nil || !s.HasFinished(tx, "cnv_1", "run") || s.RunOf(tx, "cnv_1", "run") != "cnv_1" {
-					t.Errorf("a run that has finished: %v", err)
+				if s.Finished(ch, "cnv_1", "run"); !s.HasFinished(ch, "cnv_1", "run") || s.RunOf(ch, "cnv_1", "run") != "cnv_1" {
+					t.Error("a run that has finished is none")
 				}
 			}
-			if s.Runs(tx, "cnv_1", "run") != nil || s.Runs(tx, "cnv_2", "run") == nil {
+			if s.ClaimRun(ch, "cnv_1", "run") != nil || s.ClaimRun(ch, "cnv_2", "run") == nil {
 				t.Error("it is no longer its conversation's alone")
 			}
-			if err := s.EndRun(tx, "cnv_1", "run"); err != nil || s.Runs(tx, "cnv_1", "run") == nil {
-				t.Errorf("with its receipt: %v", err)
+			if s.EndRun(ch, "cnv_1", "run"); s.ClaimRun(ch, "cnv_1", "run") == nil {
+				t.Error("it goes on with its receipt")
 			}
-			return s.Finished(tx, "cnv_1", "run")
+			s.Finished(ch, "cnv_1", "run")
+			return nil
 		})
 	})
 }

@@ -28,29 +28,42 @@ type Service struct {
 }
 
 // New makes a Service.
-func New(log *event.Log, door *api.Door, keys *record.Keys, cursors *api.Cursors, flags hux.Flags) *Service {
+func New(frame *record.Frame, door *api.Door, cursors *api.Cursors, flags hux.Flags) *Service {
 	return &Service{
-		records: record.New(record.Spec[Conversation]{
+		records: record.In(frame, record.Spec[Conversation]{
 			Name:   Schema,
 			Prefix: "cnv",
 			Meta:   func(c *Conversation) *hux.Meta { return &c.Meta },
 			State:  func(c *Conversation) *string { return &c.State },
 			States: States,
 			Fill:   fill,
-		}, log),
-		door: door, keys: keys, cursors: cursors, flags: flags,
+			Indexes: []record.Index[Conversation]{
+				{Name: "state", Values: func(c *Conversation) []string { return []string{c.State} }},
+				{Name: "tag", Values: func(c *Conversation) []string { return c.Tags }},
+				{Name: "project_id", Values: func(c *Conversation) []string { return record.Value(c.ProjectID) }},
+				{Name: byRef, Tenant: true, Values: func(c *Conversation) (refs []string) {
+					for _, ref := range c.ExternalRefs {
+						refs = append(refs, ref.IDHash)
+					}
+					return refs
+				}},
+			},
+		}),
+		door: door, keys: frame.Keys, cursors: cursors, flags: flags,
 	}
 }
 
-const refsBucket = "external_refs" // hash of system and id → conversation id
+const byRef = "external_ref"
 
 // Peek gives a conversation that the caller may see, to look at alone.
-func (s *Service) Peek(tx *store.Tx, call *api.Call, id string) (*Conversation, error) {
+func (s *Service) Peek(tx store.Reader, call *api.Call, id string) (*Conversation, error) {
 	return s.records.Peek(tx, call, id)
 }
 
 // Read reads a conversation, whoever owns it, or nil.
-func (s *Service) Read(tx *store.Tx, id string) (*Conversation, error) { return s.records.Read(tx, id) }
+func (s *Service) Read(tx store.Reader, id string) (*Conversation, error) {
+	return s.records.Read(tx, id)
+}
 
 // Routes are the conversation's lines of /hux/v1.
 func (s *Service) Routes() []api.Route {
@@ -58,13 +71,13 @@ func (s *Service) Routes() []api.Route {
 	return []api.Route{
 		{
 			Method: "GET", Path: "/conversations", Summary: "The caller's conversations, newest first",
-			Flags: scoped, Query: slices.Concat([]string{"cursor", "limit"}, filters), Record: Schema, Answer: api.Page, Handler: s.list,
+			Flags: scoped, Query: slices.Concat([]string{"cursor", "limit"}, filters), Record: Schema, Answer: api.Page, Handler: s.records.Lists(s.cursors, filters, matches),
 		},
 		{
 			Method: "POST", Path: "/conversations", Summary: "Opens a conversation; with an external_ref gives the one that has it",
 			Flags: scoped, Request: "hux.conversation.create.v1", Status: []int{http.StatusOK, http.StatusCreated}, Record: Schema, Handler: s.create,
 		},
-		{Method: "GET", Path: "/conversations/{id}", Summary: "A conversation", Flags: scoped, Record: Schema, Handler: s.get},
+		{Method: "GET", Path: "/conversations/{id}", Summary: "A conversation", Flags: scoped, Record: Schema, Handler: s.records.Get},
 		{
 			Method: "PATCH", Path: "/conversations/{id}", Summary: "Changes what a person may change, as a merge patch (RFC 7396)",
 			Flags: scoped, Request: "hux.conversation.patch.v1", IfMatch: true, Record: Schema, Handler: s.patch,
@@ -75,53 +88,12 @@ func (s *Service) Routes() []api.Route {
 // filters are what a list can be asked for.
 var filters = []string{"state", "project_id", "tag"}
 
-func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	l, err := s.cursors.List(r, call.Tenant(), slices.Clone(filters)...)
-	if err != nil {
-		return err
-	}
-	var page record.Page[*Conversation]
-	err = call.DB.View(r.Context(), func(tx *store.Tx) (err error) {
-		page.Items, page.Next, err = s.records.List(tx, call, l, func(c *Conversation) bool { return matches(c, l.Filters) })
-		for _, c := range page.Items {
-			if err == nil {
-				err = fill(tx, c)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return api.JSON(w, http.StatusOK, page)
-}
-
 func matches(c *Conversation, filters map[string]string) bool {
-	for name, want := range filters {
-		switch name {
-		case "state":
-			if c.State != want {
-				return false
-			}
-		case "project_id":
-			if c.ProjectID == nil || *c.ProjectID != want {
-				return false
-			}
-		case "tag":
-			found := false
-			for _, t := range c.Tags {
-				found = found || t == want
-			}
-			if !found {
-				return false
-			}
-		}
-	}
-	return true
+	return record.Passes(filters, "state", c.State) && record.Passes(filters, "project_id", record.Value(c.ProjectID)...) && record.Passes(filters, "tag", c.Tags...)
 }
 
 // fill reads the members that move without a revision.
-func fill(tx *store.Tx, c *Conversation) error {
+func fill(tx store.Reader, c *Conversation) error {
 	c.LastActivityAt = c.UpdatedAt
 	head, err := event.Head(tx, c.ID)
 	if damage := (*store.Unreadable)(nil); errors.As(err, &damage) {
@@ -141,20 +113,6 @@ func fill(tx *store.Tx, c *Conversation) error {
 		c.LastActivityAt = hux.Time{Time: last.CreatedAt}
 	}
 	return nil
-}
-
-func (s *Service) get(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var c *Conversation
-	err := call.DB.View(r.Context(), func(tx *store.Tx) (err error) {
-		if c, err = s.records.Load(tx, call, r.PathValue("id")); err != nil {
-			return err
-		}
-		return fill(tx, c)
-	})
-	if err != nil {
-		return err
-	}
-	return s.records.Answer(w, r, c, true)
 }
 
 // Create is hux.conversation.create.v1.
@@ -191,44 +149,52 @@ func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call)
 		in.Title = "New conversation"
 	}
 	in.Title = nameOf(in.Title)
-	return s.records.Write(w, r, call, key, func(tx *store.Tx) (*Conversation, int, []*event.Event, error) {
-		c, status, err := s.open(tx, call, in)
-		return c, status, nil, err
-	})
+	return s.records.Write(w, r, call, record.Plan{Key: key}, func(ch *record.Change) (*Conversation, int, error) { return s.open(ch, in) })
 }
 
 // Open gives the conversation that another system's session has, and makes one
 // where it has none yet.
-func (s *Service) Open(tx *store.Tx, call *api.Call, ref Ref) (*Conversation, error) {
-	c, _, err := s.open(tx, call, Create{Title: "New conversation", ExternalRef: &ref})
+func (s *Service) Open(ch *record.Change, ref Ref) (*Conversation, error) {
+	c, _, err := s.open(ch, Create{Title: "New conversation", ExternalRef: &ref})
 	return c, err
 }
 
 // OfSession is Open for the router's own calls: the conversation that a session
 // has may be anybody's.
-func (s *Service) OfSession(tx *store.Tx, call *api.Call, ref Ref) (*Conversation, error) {
-	if id := tx.Get(refsBucket, s.refKey(ref)); id != nil {
-		return s.records.Read(tx, string(id))
+func (s *Service) OfSession(ch *record.Change, ref Ref) (*Conversation, error) {
+	if c, err := s.ofRef(ch, ref); err != nil || c != nil {
+		return c, err
 	}
-	return s.Open(tx, call, ref)
+	return s.Open(ch, ref)
 }
 
-func (s *Service) open(tx *store.Tx, call *api.Call, in Create) (c *Conversation, status int, err error) {
+// ofRef is the conversation that a session has, whoever owns it, or nil.
+func (s *Service) ofRef(tx store.Reader, ref Ref) (*Conversation, error) {
+	found, err := s.records.Find(tx, "", byRef, s.refKey(ref))
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+func (s *Service) open(ch *record.Change, in Create) (c *Conversation, status int, err error) {
 	var names []Ref
 	if in.ExternalRef != nil {
 		names = in.ExternalRef.names()
-		if id := tx.Get(refsBucket, s.refKey(names[0])); id != nil {
-			c, err := s.records.Load(tx, call, string(id))
+		if c, err := s.ofRef(ch, names[0]); err != nil || c != nil {
+			if err == nil && !ch.Call.Sees(c.Owner) {
+				err = hux.Errorf(hux.NotFound, "There is no such record.")
+			}
 			return c, http.StatusOK, err
 		}
 	}
-	if call.User == "" {
+	if ch.Call.User == "" {
 		return nil, 0, hux.Errorf(hux.HumanRequired, "This slot has several members: one of them must open the conversation.")
 	}
-	if err := knownProject(tx, in.ProjectID); err != nil {
+	if err := knownProject(ch, in.ProjectID); err != nil {
 		return nil, 0, err
 	}
-	c, err = s.records.Create(tx, call, call.User, func(m hux.Meta) *Conversation {
+	c, err = s.records.Create(ch, ch.Call.User, func(m hux.Meta) *Conversation {
 		c := &Conversation{
 			Meta: m, Title: in.Title, ProjectID: in.ProjectID, Tags: append([]string{}, in.Tags...), Pinned: in.Pinned,
 			State: Active, Branch: Branch{RootID: m.ID}, Mode: Mode{Mode: "thoughtful"},
@@ -239,11 +205,6 @@ func (s *Service) open(tx *store.Tx, call *api.Call, in Create) (c *Conversation
 		}
 		return c
 	})
-	for _, ref := range names {
-		if err == nil {
-			err = tx.Put(refsBucket, s.refKey(ref), []byte(c.ID))
-		}
-	}
 	return c, http.StatusCreated, err
 }
 
@@ -273,7 +234,7 @@ func nameOf(s string) string {
 }
 
 // knownProject says whether a project that a body names is one of the tenant's.
-func knownProject(tx *store.Tx, id *string) error {
+func knownProject(tx store.Reader, id *string) error {
 	if id != nil && tx.Get("hux.project.v1", *id) == nil {
 		return hux.Errorf(hux.UnknownReference, "There is no such project.")
 	}
@@ -321,12 +282,12 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) 
 			return err
 		}
 	}
-	return s.records.Write(w, r, call, key, func(tx *store.Tx) (*Conversation, int, []*event.Event, error) {
-		c, err := s.records.Change(tx, call, r.PathValue("id"), &precondition, func(c *Conversation) error {
+	return s.records.Write(w, r, call, record.Plan{Key: key}, func(ch *record.Change) (*Conversation, int, error) {
+		c, err := s.records.Update(ch, r.PathValue("id"), &precondition, func(c *Conversation) error {
 			if c.State == Forgotten {
 				return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
 			}
-			if err := knownProject(tx, project); err != nil {
+			if err := knownProject(ch, project); err != nil {
 				return err
 			}
 			if in.Title != nil {
@@ -346,6 +307,6 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) 
 			}
 			return nil
 		})
-		return c, http.StatusOK, nil, err
+		return c, http.StatusOK, err
 	})
 }

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	bucket      = "due"       // of a tenant: time, kind and id → nothing; of the router: tenant → time of the next
+	itemsBucket = "due"       // of a tenant: time, kind and id → nothing
+	nextBucket  = "due"       // of the router: tenant → time of the next
 	perRound    = 1000        // items of one tenant before it is another's turn
 	afterRefuse = time.Minute // a tenant with an item that could not happen is looked at again
 	afterHold   = time.Second // and one for whom an item is being put meanwhile
@@ -43,14 +44,12 @@ func timeOf(b []byte) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b))) //nolint:gosec // what stamp wrote
 }
 
-// Put notes an item in the transaction that makes it. Index.Hold comes first.
-func Put(tx *store.Tx, i Item) error { return tx.Put(bucket, i.key(), []byte{}) }
-
-// Done takes an item away, in the transaction that makes it happen or needless.
-func Done(tx *store.Tx, i Item) error { return tx.Delete(bucket, i.key()) }
+// Row is where an item is kept. Who puts something there holds the index
+// before (Index.Hold).
+func (i Item) Row() (bucket, key string) { return itemsBucket, i.key() }
 
 // Handler makes an item of its kind happen, in a transaction of its own that
-// takes the item away with Done. It may be called again for the same item.
+// takes the item away. It may be called again for the same item.
 type Handler func(ctx context.Context, db *store.Lease, i Item) error
 
 // Index is which tenant comes next.
@@ -78,7 +77,7 @@ func NewIndex(db *store.DB, stores *store.Pool) (*Index, error) {
 		next: map[hux.Tenant]time.Time{}, holds: map[hux.Tenant]*holds{}, poke: make(chan struct{}, 1),
 	}
 	err := db.View(context.Background(), func(tx *store.Tx) error {
-		for _, e := range tx.List(bucket, "") {
+		for _, e := range tx.List(nextBucket, "") {
 			at := time.Time{} // of a value that can't be read: look now
 			if len(e.Value) == 8 {
 				at = timeOf(e.Value)
@@ -116,10 +115,10 @@ func (x *Index) Hold(ctx context.Context, t hux.Tenant, at time.Time) (release f
 		return release, nil
 	}
 	err = x.db.Update(ctx, func(tx *store.Tx) error {
-		if b := tx.Get(bucket, string(t)); b != nil && !timeOf(b).After(at) {
+		if b := tx.Get(nextBucket, string(t)); b != nil && !timeOf(b).After(at) {
 			return nil
 		}
-		return tx.Put(bucket, string(t), []byte(stamp(at)))
+		return tx.Put(nextBucket, string(t), []byte(stamp(at)))
 	})
 	if err != nil {
 		release()
@@ -258,9 +257,9 @@ func (x *Index) settle(ctx context.Context, t hux.Tenant, db *store.Lease, now, 
 		case held: // it may have noted an earlier time than is known here yet; to come too soon does no harm
 			return nil
 		case !known:
-			return tx.Delete(bucket, string(t))
+			return tx.Delete(nextBucket, string(t))
 		default:
-			return tx.Put(bucket, string(t), []byte(stamp(at)))
+			return tx.Put(nextBucket, string(t), []byte(stamp(at)))
 		}
 	})
 }
@@ -292,7 +291,7 @@ func after(now time.Time) string { return stamp(now.Add(time.Millisecond)) }
 // scan calls fn for a tenant's items from a key on, in order, until it answers
 // false.
 func scan(tx *store.Tx, from string, fn func(key string, i Item) bool) {
-	_ = tx.Scan(bucket, "", from, func(key string, _ []byte) bool { // reading a mapped file gives no error
+	_ = tx.Scan(itemsBucket, "", from, func(key string, _ []byte) bool { // reading a mapped file gives no error
 		if len(key) < 8 {
 			return false
 		}

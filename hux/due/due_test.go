@@ -56,7 +56,7 @@ func (r *rig) start(t *testing.T) {
 		if refuse || strings.HasPrefix(i.ID, "never") {
 			return errors.New("not now")
 		}
-		if err := db.Update(ctx, func(tx *store.Tx) error { return due.Done(tx, i) }); err != nil {
+		if err := db.Update(ctx, func(tx *store.Tx) error { return tx.Delete(i.Row()) }); err != nil {
 			return err
 		}
 		r.mu.Lock()
@@ -97,7 +97,8 @@ func (r *rig) putKind(t *testing.T, tenant hux.Tenant, kind, id string, at time.
 	}
 	defer release()
 	if err := r.stores.Lease(tenant).Update(context.Background(), func(tx *store.Tx) error {
-		return due.Put(tx, due.Item{At: at, Kind: kind, ID: id})
+		bucket, key := due.Item{At: at, Kind: kind, ID: id}.Row()
+		return tx.Put(bucket, key, []byte{})
 	}); err != nil {
 		t.Error(err)
 	}

@@ -6,6 +6,7 @@ package event
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -56,7 +57,7 @@ func key(conversation string, seq uint64) string {
 func seqOf(key string) uint64 { return binary.BigEndian.Uint64([]byte(key[len(key)-8:])) }
 
 // Head is the number of a conversation's last event, 0 where there is none.
-func Head(tx *store.Tx, conversation string) (head uint64, err error) {
+func Head(tx store.Reader, conversation string) (head uint64, err error) {
 	whole := true
 	err = tx.ScanBack(bucket, conversation, "", func(k string, v []byte) bool {
 		head = seqOf(k)
@@ -65,6 +66,9 @@ func Head(tx *store.Tx, conversation string) (head uint64, err error) {
 	})
 	if err == nil && !whole {
 		return 0, damaged(conversation, head) // a number that may be none is not counted on from
+	}
+	for tx.Get(bucket, key(conversation, head+1)) != nil { // of a change that has not written it yet
+		head++
 	}
 	return head, err
 }
@@ -96,21 +100,16 @@ func NewDraft(e Event) (*Draft, error) {
 	return &Draft{e, append(head[:len(head):len(head)], `,"seq":`...), tail}, nil
 }
 
-// Event is the event with a number that Append gave.
+// Event is the event with a number that Number gave.
 func (d *Draft) Event(seq uint64) *Event {
 	e := d.event
 	e.Seq = seq
 	return &e
 }
 
-// Append gives the draft its conversation's next number, writes it, and gives
-// the event as JSON. Call Log.Committed once the transaction is durable. It may
-// be called again where the transaction is run again.
-func (d *Draft) Append(tx *store.Tx) (seq uint64, value []byte, err error) {
-	head, err := Head(tx, d.event.ConversationID)
-	if err != nil {
-		return 0, nil, err
-	}
+// Number gives the draft the number after head, its conversation's last, and the
+// event as JSON. It may be called again where the transaction is run again.
+func (d *Draft) Number(head uint64) (seq uint64, value []byte, err error) {
 	for _, c := range d.event.Causes {
 		if c == 0 || c > head {
 			return 0, nil, hux.Errorf(hux.UnknownReference, "An event's causes are events before it.")
@@ -118,24 +117,14 @@ func (d *Draft) Append(tx *store.Tx) (seq uint64, value []byte, err error) {
 	}
 	seq = head + 1
 	value = strconv.AppendUint(slices.Clip(d.head), seq, 10)
-	value = append(append(value, ','), d.tail...)
-	return seq, value, tx.Put(bucket, key(d.event.ConversationID, seq), value)
+	return seq, append(append(value, ','), d.tail...), nil
 }
 
-// Append writes an event of the router's own in the transaction that it tells
-// of, and gives it its number.
-func Append(tx *store.Tx, e *Event) error {
-	d, err := NewDraft(*e)
-	if err != nil {
-		return err
-	}
-	seq, _, err := d.Append(tx)
-	*e = *d.Event(seq)
-	return err
-}
+// Row is where an event is kept.
+func Row(conversation string, seq uint64) (in, row string) { return bucket, key(conversation, seq) }
 
 // Get is one event as JSON, or nil.
-func Get(tx *store.Tx, conversation string, seq uint64) []byte {
+func Get(tx store.Reader, conversation string, seq uint64) []byte {
 	return tx.Get(bucket, key(conversation, seq))
 }
 
@@ -148,7 +137,7 @@ type page struct {
 
 // readPage reads up to limit events after a number. Where one is damaged it
 // gives those before it and the error.
-func readPage(tx *store.Tx, conversation string, after uint64, limit int) (p page, err error) {
+func readPage(tx store.Reader, conversation string, after uint64, limit int) (p page, err error) {
 	p.first = after + 1
 	if p.head, err = Head(tx, conversation); err != nil || after >= p.head {
 		return p, err
@@ -186,7 +175,7 @@ func damaged(conversation string, seq uint64) error {
 const pageBytes = 1 << 20
 
 // Read gives up to limit events after a number, as JSON, and the head.
-func Read(tx *store.Tx, conversation string, after uint64, limit int) (events []json.RawMessage, head uint64, err error) {
+func Read(tx store.Reader, conversation string, after uint64, limit int) (events []json.RawMessage, head uint64, err error) {
 	p, err := readPage(tx, conversation, after, limit)
 	events = make([]json.RawMessage, len(p.events))
 	for i, e := range p.events {
@@ -200,7 +189,7 @@ const epochs = "epochs" // conversation id → its own count; "" → the store's
 // Epoch names the run of a conversation's numbers. A store that was restored
 // from a backup starts new epochs, since numbers after the backup were given
 // out before.
-func Epoch(tx *store.Tx, conversation string) (string, error) {
+func Epoch(tx store.Reader, conversation string) (string, error) {
 	own := tx.Get(epochs, storeEpoch)
 	if own == nil {
 		return "", fmt.Errorf("the store has no epoch: %w", store.ErrCorrupt)
@@ -215,11 +204,13 @@ func Epoch(tx *store.Tx, conversation string) (string, error) {
 const storeEpoch = "store"
 
 // Begin gives a new store its epoch; one that has an epoch keeps it.
-func Begin(tx *store.Tx) error {
-	if tx.Get(epochs, storeEpoch) != nil {
-		return nil
-	}
-	return Renew(tx)
+func Begin(db *store.DB) error {
+	return db.Update(context.Background(), func(tx *store.Tx) error {
+		if tx.Get(epochs, storeEpoch) != nil {
+			return nil
+		}
+		return Renew(tx)
+	})
 }
 
 // Renew starts a new epoch in a store that was put back from a backup: the
@@ -230,20 +221,11 @@ func Renew(tx *store.Tx) error {
 
 const confirmations = "confirmations" // conversation id and 8 bytes of seq → event as JSON: what an agent told of it later
 
-// Confirm keeps what an agent tells of something that a page has told of
-// before, since what a page saw is no evidence: OfRun gives it in the place of
-// the page's event of the same run, whose number it has. It reports false where another has
-// done so already.
-func Confirm(tx *store.Tx, e *Event) (first bool, err error) {
-	k := key(e.ConversationID, e.Seq)
-	if tx.Get(confirmations, k) != nil {
-		return false, nil
-	}
-	value, err := json.Marshal(e)
-	if err != nil {
-		return false, err
-	}
-	return true, tx.Put(confirmations, k, value)
+// ConfirmationRow is where is kept what an agent tells of something that a page
+// has told of before, since what a page saw is no evidence: OfRun gives it in
+// the place of the page's event of the same run, whose number it has.
+func ConfirmationRow(conversation string, seq uint64) (in, row string) {
+	return confirmations, key(conversation, seq)
 }
 
 // maxRun bounds how far back the events of a run are looked for.
@@ -251,7 +233,7 @@ const maxRun = 50_000
 
 // OfRun gives a run's events, as far back as maxRun events of the conversation
 // go, oldest first. A run.started is no bound: it may be told of late.
-func OfRun(tx *store.Tx, conversation, runID string) (events []Event, err error) {
+func OfRun(tx store.Reader, conversation, runID string) (events []Event, err error) {
 	name, err := json.Marshal(runID)
 	if err != nil {
 		return nil, err
@@ -270,8 +252,13 @@ func OfRun(tx *store.Tx, conversation, runID string) (events []Event, err error)
 		events = append(events, e)
 		return true
 	}
-	seen := 0
+	head, err := Head(tx, conversation)
+	if err != nil {
+		return nil, err
+	}
+	seen, last := 0, uint64(0)
 	scanErr := tx.ScanBack(bucket, conversation, "", func(k string, value []byte) bool {
+		last = max(last, seqOf(k))
 		if confirmed := tx.Get(confirmations, k); confirmed == nil || !of(confirmed) {
 			of(value)
 		}
@@ -282,5 +269,8 @@ func OfRun(tx *store.Tx, conversation, runID string) (events []Event, err error)
 		err = scanErr
 	}
 	slices.Reverse(events)
+	for seq := last + 1; seq <= head && err == nil; seq++ {
+		of(Get(tx, conversation, seq))
+	}
 	return events, err
 }

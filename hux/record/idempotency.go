@@ -35,14 +35,14 @@ type keyRow struct {
 	fingerprint [macSize]byte
 	status      int
 	at          time.Time // to the second
-	id          string
+	ids         []string
 }
 
 func (row keyRow) encode() []byte {
-	b := append(make([]byte, 0, macSize+2+4+len(row.id)), row.fingerprint[:]...)
+	b := append(make([]byte, 0, macSize+2+4), row.fingerprint[:]...)
 	b = binary.BigEndian.AppendUint16(b, uint16(row.status))    //nolint:gosec // a status of HTTP
 	b = binary.BigEndian.AppendUint32(b, uint32(row.at.Unix())) //nolint:gosec // good until 2106
-	return append(b, row.id...)
+	return append(b, strings.Join(row.ids, " ")...)
 }
 
 func decodeKey(b []byte) (row keyRow, err error) {
@@ -51,7 +51,7 @@ func decodeKey(b []byte) (row keyRow, err error) {
 	}
 	copy(row.fingerprint[:], b)
 	b = b[macSize:]
-	row.status, row.at, row.id = int(binary.BigEndian.Uint16(b)), time.Unix(int64(binary.BigEndian.Uint32(b[2:])), 0), string(b[6:])
+	row.status, row.at, row.ids = int(binary.BigEndian.Uint16(b)), time.Unix(int64(binary.BigEndian.Uint32(b[2:])), 0), strings.Fields(string(b[6:]))
 	return row, nil
 }
 
@@ -125,12 +125,12 @@ func (k *Keys) mac(parts ...string) []byte {
 // Outcome is what a request under a key came to.
 type Outcome struct {
 	Status int
-	ID     string // of the record that it made or changed
+	IDs    []string // of what it made or changed, in the order of the answer
 }
 
-// Replay gives the outcome of an earlier request under the key, or nil where
+// replay gives the outcome of an earlier request under the key, or nil where
 // this is the first. The same key on another request is refused.
-func (k Key) Replay(tx *store.Tx) (*Outcome, error) {
+func (k Key) replay(tx store.Reader) (*Outcome, error) {
 	if k.hash == "" {
 		return nil, nil
 	}
@@ -148,15 +148,12 @@ func (k Key) Replay(tx *store.Tx) (*Outcome, error) {
 	if row.fingerprint != k.fingerprint {
 		return nil, hux.Errorf(hux.IdempotencyKeyReused, "This Idempotency-Key came with another request before; use a new one.")
 	}
-	return &Outcome{row.status, row.id}, nil
+	return &Outcome{row.status, row.ids}, nil
 }
 
-// Save keeps the outcome, in the transaction that brought it about.
-func (k Key) Save(tx *store.Tx, o Outcome) error {
-	if k.hash == "" {
-		return nil
-	}
-	return tx.Put(keysBucket, k.hash, keyRow{k.fingerprint, o.Status, time.Now(), o.ID}.encode())
+// row is where an outcome is kept.
+func (k Key) row(o Outcome) (bucket, key string, value []byte) {
+	return keysBucket, k.hash, keyRow{k.fingerprint, o.Status, time.Now(), o.IDs}.encode()
 }
 
 // Sweep drops keys whose life is over, a thousand at a time.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/record"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -17,10 +18,10 @@ func TestAListReadsABoundedNumber(t *testing.T) {
 	r := newRig(t)
 	const all, bound = 11_000, 5000
 	var rare []string // newest last
-	if err := r.call.DB.Update(context.Background(), func(tx *store.Tx) error {
+	if err := r.change(func(ch *record.Change) error {
 		rare = nil
 		for i := range all {
-			l, err := r.create(tx)
+			l, err := r.create(ch)
 			if err != nil {
 				return err
 			}
@@ -45,10 +46,9 @@ func TestAListReadsABoundedNumber(t *testing.T) {
 				t.Fatal(err)
 			}
 			asked := 0
-			var items []*lamp
-			var next *string
+			var page record.Page[*lamp]
 			if err := r.call.DB.View(context.Background(), func(tx *store.Tx) (err error) {
-				items, next, err = r.lamps.List(tx, r.call, l, func(l *lamp) bool {
+				page, err = r.lamps.List(tx, r.call, l, func(l *lamp) bool {
 					asked++
 					return strings.Contains(strings.Join(rare, " "), l.ID)
 				})
@@ -56,16 +56,16 @@ func TestAListReadsABoundedNumber(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if asked > bound || len(items) > l.Limit || pages > 10 {
-				t.Fatalf("limit %s, page %d: %d records read for %d", limit, pages, asked, len(items))
+			if asked > bound || len(page.Items) > l.Limit || pages > 10 {
+				t.Fatalf("limit %s, page %d: %d records read for %d", limit, pages, asked, len(page.Items))
 			}
-			for _, l := range items {
+			for _, l := range page.Items {
 				got = append([]string{l.ID}, got...)
 			}
-			if next == nil {
+			if page.Next == nil {
 				break
 			}
-			cursor = *next
+			cursor = *page.Next
 		}
 		if strings.Join(got, " ") != strings.Join(rare, " ") {
 			t.Errorf("limit %s gives %v, want %v", limit, got, rare)

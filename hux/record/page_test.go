@@ -19,13 +19,13 @@ func TestAPageIsBoundedInBytes(t *testing.T) {
 	r := newRig(t)
 	large := strings.Repeat("x", 200<<10)
 	const all = 40
-	if err := r.call.DB.Update(context.Background(), func(tx *store.Tx) error {
+	if err := r.change(func(ch *record.Change) error {
 		for i := range all {
 			state := large
 			if i == 7 {
 				state = strings.Repeat("y", record.PageBytes+1) // has a page of its own
 			}
-			if _, err := r.lamps.Create(tx, r.call, r.call.User, func(m hux.Meta) *lamp { return &lamp{Meta: m, State: state} }); err != nil {
+			if _, err := r.lamps.Create(ch, r.call.User, func(m hux.Meta) *lamp { return &lamp{Meta: m, State: state} }); err != nil {
 				return err
 			}
 		}
@@ -44,16 +44,15 @@ func TestAPageIsBoundedInBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var items []*lamp
-		var next *string
+		var page record.Page[*lamp]
 		if err := r.call.DB.View(context.Background(), func(tx *store.Tx) (err error) {
-			items, next, err = r.lamps.List(tx, r.call, l, func(*lamp) bool { return true })
+			page, err = r.lamps.List(tx, r.call, l, func(*lamp) bool { return true })
 			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
 		size := 0
-		for _, l := range items {
+		for _, l := range page.Items {
 			text, err := json.Marshal(l)
 			if err != nil {
 				t.Fatal(err)
@@ -61,13 +60,13 @@ func TestAPageIsBoundedInBytes(t *testing.T) {
 			size += len(text)
 			seen[l.ID] = true
 		}
-		if len(items) == 0 || len(items) > 1 && size > record.PageBytes {
-			t.Fatalf("a page of %d records has %d bytes", len(items), size)
+		if len(page.Items) == 0 || len(page.Items) > 1 && size > record.PageBytes {
+			t.Fatalf("a page of %d records has %d bytes", len(page.Items), size)
 		}
-		if next == nil {
+		if page.Next == nil {
 			break
 		}
-		cursor = *next
+		cursor = *page.Next
 	}
 	if len(seen) != all {
 		t.Errorf("%d of %d were listed", len(seen), all)

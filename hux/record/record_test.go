@@ -28,46 +28,55 @@ type lamp struct {
 const conversation = "cnv_0123456789abcdef0123456789abcdef"
 
 type rig struct {
+	frame *record.Frame
 	lamps *record.Collection[lamp]
-	keys  *record.Keys
 	pool  *store.Pool
 	call  *api.Call
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T) *rig { return rigIn(t, t.TempDir()) }
+
+func rigIn(t *testing.T, dir string, indexes ...record.Index[lamp]) *rig {
 	t.Helper()
-	r := &rig{keys: record.NewKeys([]byte(strings.Repeat("k", 32))), pool: store.NewPool(store.PoolOptions{Dir: t.TempDir(), Prepare: event.Begin})}
+	r := &rig{frame: &record.Frame{Log: event.NewLog(10), Keys: record.NewKeys([]byte(strings.Repeat("k", 32)))}}
+	r.pool = store.NewPool(store.PoolOptions{Dir: dir, Prepare: r.frame.Prepare})
 	t.Cleanup(func() { _ = r.pool.Close() })
-	r.lamps = record.New(record.Spec[lamp]{
+	r.lamps = record.In(r.frame, record.Spec[lamp]{
 		Name: "hux.lamp.v1", Prefix: "prj", Meta: func(l *lamp) *hux.Meta { return &l.Meta },
 		State: func(l *lamp) *string { return &l.State }, States: hux.Machine{Moves: map[string][]string{"off": {"on", "broken"}, "on": {"off"}}},
-		Fill: func(tx *store.Tx, l *lamp) error {
+		Fill: func(tx store.Reader, l *lamp) error {
 			head, err := event.Head(tx, conversation)
 			l.Lit = int(head)
 			return err
 		},
-	}, event.NewLog(10))
+		Indexes: indexes,
+	})
 	r.call = &api.Call{Actor: hux.Actor{Kind: hux.KindHuman, ID: "usr_a"}, User: "usr_a", DB: r.pool.Lease("ten_0123456789abcdef0123456789abcdef")}
 	return r
 }
 
-func (r *rig) create(tx *store.Tx) (*lamp, error) {
-	return r.lamps.Create(tx, r.call, r.call.User, func(m hux.Meta) *lamp { return &lamp{Meta: m, State: "off"} })
+// change is a change of alice's that is planned for nothing.
+func (r *rig) change(fn func(*record.Change) error) error {
+	return r.frame.Change(context.Background(), r.call, record.Plan{}, fn)
 }
 
-// write sends a request under a key; fn as record.Write has it.
-func (r *rig) write(t *testing.T, key, text string, fn func(tx *store.Tx) (*lamp, int, []*event.Event, error)) (*httptest.ResponseRecorder, *lamp, error) {
+func (r *rig) create(ch *record.Change) (*lamp, error) {
+	return r.lamps.Create(ch, r.call.User, func(m hux.Meta) *lamp { return &lamp{Meta: m, State: "off"} })
+}
+
+// write sends a request under a key; fn as Collection.Write has it.
+func (r *rig) write(t *testing.T, key, text string, fn func(*record.Change) (*lamp, int, error)) (*httptest.ResponseRecorder, *lamp, error) {
 	t.Helper()
 	req := httptest.NewRequest("POST", "/lamps", nil)
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
-	k, err := r.keys.Of(req, r.call, []byte(text))
+	k, err := r.frame.Keys.Of(req, r.call, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	if err := r.lamps.Write(w, req, r.call, k, fn); err != nil {
+	if err := r.lamps.Write(w, req, r.call, record.Plan{Key: k}, fn); err != nil {
 		return w, nil, err
 	}
 	var l lamp
@@ -77,10 +86,13 @@ func (r *rig) write(t *testing.T, key, text string, fn func(tx *store.Tx) (*lamp
 	return w, &l, nil
 }
 
-func (r *rig) move(id, to string) func(tx *store.Tx) (*lamp, int, []*event.Event, error) {
-	return func(tx *store.Tx) (*lamp, int, []*event.Event, error) {
-		l, err := r.lamps.Change(tx, r.call, id, nil, func(l *lamp) error { l.State = to; return nil })
-		return l, http.StatusOK, []*event.Event{{ConversationID: conversation, Kind: "mode.changed"}}, err
+func (r *rig) move(id, to string) func(*record.Change) (*lamp, int, error) {
+	return func(ch *record.Change) (*lamp, int, error) {
+		l, err := r.lamps.Update(ch, id, nil, func(l *lamp) error { l.State = to; return nil })
+		if err == nil {
+			err = ch.Tell(event.Event{ConversationID: conversation, Kind: "mode.changed"})
+		}
+		return l, http.StatusOK, err
 	}
 }
 
@@ -92,10 +104,10 @@ func (r *rig) head(t *testing.T) (head uint64) {
 	return head
 }
 
-func made(r *rig) func(tx *store.Tx) (*lamp, int, []*event.Event, error) {
-	return func(tx *store.Tx) (*lamp, int, []*event.Event, error) {
-		l, err := r.create(tx)
-		return l, http.StatusCreated, nil, err
+func made(r *rig) func(*record.Change) (*lamp, int, error) {
+	return func(ch *record.Change) (*lamp, int, error) {
+		l, err := r.create(ch)
+		return l, http.StatusCreated, err
 	}
 }
 
@@ -146,9 +158,9 @@ func TestReplayReadsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w, again, err := r.write(t, "k", "{}", func(*store.Tx) (*lamp, int, []*event.Event, error) {
+	w, again, err := r.write(t, "k", "{}", func(*record.Change) (*lamp, int, error) {
 		t.Error("a replay runs")
-		return nil, 0, nil, nil
+		return nil, 0, nil
 	})
 	if err != nil || w.Code != http.StatusCreated || again.ID != l.ID || again.Revision != 3 || again.Lit != 2 || w.Header().Get("Idempotency-Replayed") != "true" {
 		t.Errorf("%v %d %+v", err, w.Code, again)
@@ -158,11 +170,11 @@ func TestReplayReadsAgain(t *testing.T) {
 		t.Errorf("another body: %v", err)
 	}
 	failed := errors.New("it failed")
-	if _, _, err := r.write(t, "f", "{}", func(tx *store.Tx) (*lamp, int, []*event.Event, error) {
-		if _, err := r.create(tx); err != nil {
+	if _, _, err := r.write(t, "f", "{}", func(ch *record.Change) (*lamp, int, error) {
+		if _, err := r.create(ch); err != nil {
 			t.Error(err)
 		}
-		return nil, 0, nil, failed
+		return nil, 0, failed
 	}); !errors.Is(err, failed) {
 		t.Error(err)
 	}
@@ -175,10 +187,8 @@ func TestReplayReadsAgain(t *testing.T) {
 func TestKeysLiveForADay(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.pool = store.NewPool(store.PoolOptions{Dir: dir, Prepare: event.Begin})
+		r := rigIn(t, dir)
 		defer r.pool.Close()
-		r.call.DB = r.pool.Lease("ten_0123456789abcdef0123456789abcdef")
 		count := func() (n int) {
 			if err := r.call.DB.View(context.Background(), func(tx *store.Tx) error { n = len(tx.List("idempotency", "")); return nil }); err != nil {
 				t.Fatal(err)

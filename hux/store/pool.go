@@ -24,7 +24,7 @@ type PoolOptions struct {
 	Idle    time.Duration // a database unused for so long is closed; default 5 min
 	MaxOpen int           // databases open at once; default 4,096
 	// Prepare runs each time a database is opened, before anybody uses it.
-	Prepare func(*Tx) error
+	Prepare func(*DB) error
 	// Marks keeps how far each database has come, apart from them all, so that
 	// one that was emptied or put back is noticed; nil notices nothing.
 	Marks *DB
@@ -194,7 +194,7 @@ func (p *Pool) prepared(path string, e *tenantDB) (*DB, error) {
 		err = p.compare(e, db)
 	}
 	if err == nil && p.o.Prepare != nil {
-		err = db.Update(context.Background(), p.o.Prepare)
+		err = p.o.Prepare(db)
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())

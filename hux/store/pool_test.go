@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -112,7 +113,9 @@ func TestNoIdNamesAFileElsewhere(t *testing.T) {
 }
 
 func TestPrepareRunsBeforeAnybody(t *testing.T) {
-	p := store.NewPool(store.PoolOptions{Dir: t.TempDir(), Prepare: func(tx *store.Tx) error { return tx.Put("b", "prepared", []byte("v")) }})
+	p := store.NewPool(store.PoolOptions{Dir: t.TempDir(), Prepare: func(db *store.DB) error {
+		return db.Update(context.Background(), func(tx *store.Tx) error { return tx.Put("b", "prepared", []byte("v")) })
+	}})
 	defer func() { _ = p.Close() }()
 	if !has(t, p.Lease(tenantID(1)), "prepared") {
 		t.Error("a new database was used unprepared")

@@ -153,6 +153,22 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	return db.commits.join(db, fn)
 }
 
+// Reader is what a transaction can be asked. Tx is one; so is who has writes in
+// mind that are not in the transaction yet.
+type Reader interface {
+	// Get is a copy of the value of key in bucket, or nil.
+	Get(bucket, key string) []byte
+	// Scan calls fn for the entries of bucket whose keys start with prefix and
+	// are not before from, in key order, until fn answers false. value is valid
+	// during the call alone, and fn must not write.
+	Scan(bucket, prefix, from string, fn func(key string, value []byte) bool) error
+	// ScanBack is Scan from the last entry before the key before, or from the
+	// prefix's last where that is "", to its first.
+	ScanBack(bucket, prefix, before string, fn func(key string, value []byte) bool) error
+	// List copies the entries of bucket whose keys start with prefix, in key order.
+	List(bucket, prefix string) []Entry
+}
+
 // Tx is a transaction.
 type Tx struct {
 	engine  engineTx
@@ -160,7 +176,7 @@ type Tx struct {
 	deleted bool
 }
 
-// Get is a copy of the value of key in bucket, or nil.
+// Get is Reader's.
 func (tx *Tx) Get(bucket, key string) []byte {
 	v := tx.engine.get(bucket, key)
 	if v == nil {
@@ -187,17 +203,14 @@ func (tx *Tx) Next(bucket string) (uint64, error) {
 	return tx.engine.next(bucket)
 }
 
-// Scan calls fn for the entries of bucket whose keys start with prefix and are
-// not before from, in key order, until fn answers false. value is valid during
-// the call alone, and fn must not write.
+// Scan is Reader's.
 func (tx *Tx) Scan(bucket, prefix, from string, fn func(key string, value []byte) bool) error {
 	return tx.engine.scan(bucket, max(prefix, from), false, func(k string, v []byte) bool {
 		return hasPrefix(k, prefix) && fn(k, v)
 	})
 }
 
-// ScanBack is Scan from the last entry before the key before, or from the
-// prefix's last where that is "", to its first.
+// ScanBack is Reader's.
 func (tx *Tx) ScanBack(bucket, prefix, before string, fn func(key string, value []byte) bool) error {
 	if before == "" {
 		before = afterPrefix(prefix)
@@ -213,8 +226,7 @@ type Entry struct {
 	Value []byte
 }
 
-// List copies the entries of bucket whose keys start with prefix, in key
-// order. The copy may be walked while the bucket is written.
+// List is Reader's. The copy may be walked while the bucket is written.
 func (tx *Tx) List(bucket, prefix string) []Entry {
 	var entries []Entry
 	_ = tx.Scan(bucket, prefix, "", func(k string, v []byte) bool { // reading a mapped file gives no error

@@ -40,7 +40,7 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 	if err != nil {
 		return err
 	}
-	key, err := s.keys.Of(r, call, text)
+	key, err := s.frame.Keys.Of(r, call, text)
 	if err != nil {
 		return err
 	}
@@ -50,48 +50,34 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 	if err != nil {
 		return err
 	}
+	plan := record.Plan{Key: key}
 	if s.observer != nil {
-		release, err := s.observer.Expect(r.Context(), call.Tenant(), in.Kind)
-		if err != nil {
-			return err
-		}
-		defer release()
+		plan.Due = s.observer.Earliest(in.Kind)
 	}
-	var value []byte
-	var after func()
-	replayed := false
-	err = call.DB.Update(r.Context(), func(tx *store.Tx) error {
-		value, replayed, after = nil, false, nil
-		c, err := s.conversations.Peek(tx, call, conversationID)
+	var a added
+	err = s.frame.Change(r.Context(), call, plan, func(ch *record.Change) error {
+		c, err := s.conversations.Peek(ch, call, conversationID)
 		if err != nil {
 			return err
 		}
-		if before, err := key.Replay(tx); err != nil {
-			return err
-		} else if before != nil {
-			seq, err := strconv.ParseUint(before.ID, 10, 64)
-			value, replayed = event.Get(tx, c.ID, seq), true
+		if before := ch.Replayed(); before != nil {
+			seq, err := strconv.ParseUint(before.IDs[0], 10, 64)
+			a = added{seq: seq, value: event.Get(ch, c.ID, seq), known: true}
 			return err
 		}
-		a, err := s.add(tx, call, c, draft, reported)
-		if err != nil {
+		if a, err = s.add(ch, c, draft, reported); err != nil {
 			return err
 		}
-		value, replayed, after = a.value, a.known, a.after
-		return key.Save(tx, record.Outcome{Status: http.StatusCreated, ID: strconv.FormatUint(a.seq, 10)})
+		ch.Outcome(http.StatusCreated, strconv.FormatUint(a.seq, 10))
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if replayed {
+	if a.known {
 		w.Header().Set("Idempotency-Replayed", "true")
-	} else {
-		s.log.Committed(call.Tenant(), conversationID)
 	}
-	if after != nil {
-		after()
-	}
-	api.RawJSON(w, http.StatusCreated, value)
+	api.RawJSON(w, http.StatusCreated, a.value)
 	return nil
 }
 
@@ -101,104 +87,98 @@ type added struct {
 	seq   uint64
 	value []byte // the event in the log
 	known bool   // it had been told before
-	after func() // may be nil
 }
 
 // add puts an event into the log of its conversation, unless somebody has told
 // the same before.
-func (s *Service) add(tx *store.Tx, call *api.Call, c *conversation.Conversation, draft *event.Draft, r report) (a added, err error) {
+func (s *Service) add(ch *record.Change, c *conversation.Conversation, draft *event.Draft, r report) (a added, err error) {
 	if c.State == conversation.Forgotten {
 		return a, hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
 	}
-	if a.seq, a.known, err = s.firstReport(tx, c.ID, r); err != nil {
+	if a.seq, a.known, err = s.firstReport(ch, c.ID, r); err != nil {
 		return a, err
 	}
 	if a.known {
-		a.value = event.Get(tx, c.ID, a.seq)
-		a.after, err = s.confirm(tx, call, c, draft.Event(a.seq), a.value, r)
+		a.value = event.Get(ch, c.ID, a.seq)
+		return a, s.confirm(ch, c, draft.Event(a.seq), a.value, r)
+	}
+	if err := s.claim(ch, c.ID, draft.Event(0).RunID, r); err != nil {
 		return a, err
 	}
-	if err := s.claim(tx, c.ID, call, draft.Event(0).RunID, r); err != nil {
+	if a.seq, a.value, err = ch.Append(draft); err != nil {
 		return a, err
 	}
-	if a.seq, a.value, err = draft.Append(tx); err != nil {
-		return a, err
-	}
-	if err := s.noteReport(tx, c.ID, r, a.seq); err != nil {
-		return a, err
-	}
-	a.after, err = s.follow(tx, call, c, draft.Event(a.seq))
-	return a, err
+	s.noteReport(ch, c.ID, r, a.seq)
+	return a, s.follow(ch, c, draft.Event(a.seq))
 }
 
 // confirm keeps what an agent tells of what only a page has told of before, and
 // does what that brings with it. The log has the page's event still.
-func (s *Service) confirm(tx *store.Tx, call *api.Call, c *conversation.Conversation, e *event.Event, before []byte, r report) (after func(), err error) {
+func (s *Service) confirm(ch *record.Change, c *conversation.Conversation, e *event.Event, before []byte, r report) error {
 	var by struct {
 		Reporter string `json:"reported_by"`
 	}
 	if e.RunID == "" || e.Reporter != "" || r.kind == "message.committed" {
-		return nil, nil
+		return nil
 	}
 	if err := store.Decode("events", c.ID, before, &by); err != nil || by.Reporter == "" {
-		return nil, err
+		return err
 	}
-	if err := s.claim(tx, c.ID, call, e.RunID, r); err != nil {
-		return nil, err
+	if err := s.claim(ch, c.ID, e.RunID, r); err != nil {
+		return err
 	}
-	if first, err := event.Confirm(tx, e); err != nil || !first || e.Kind == "run.started" { // another may be under way by now
-		return nil, err
+	bucket, row := event.ConfirmationRow(c.ID, e.Seq)
+	if ch.Get(bucket, row) != nil {
+		return nil
 	}
-	return s.follow(tx, call, c, e)
+	value, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	ch.Put(bucket, row, value)
+	if e.Kind == "run.started" { // another may be under way by now
+		return nil
+	}
+	return s.follow(ch, c, e)
 }
 
 // Report adds what a program tells by another way than a POST of its own, in a
-// transaction of the caller's; where it has been told before, nothing happens.
-// Of e the kind, status, summary, data, evidence and run count, and its
-// secrets are masked. after is to be called once the transaction is durable.
-func (s *Service) Report(tx *store.Tx, call *api.Call, c *conversation.Conversation, e event.Event) (after func(), err error) {
+// change of the caller's; where it has been told before, nothing happens. Of e
+// the kind, status, summary, data, evidence and run count, and its secrets are
+// masked.
+func (s *Service) Report(ch *record.Change, c *conversation.Conversation, e event.Event) error {
 	in := Create{Kind: e.Kind, Status: e.Status, Summary: e.Summary, Evidence: e.Evidence, RunID: e.RunID}
 	if len(e.Data) > 0 {
 		if err := json.Unmarshal(e.Data, &in.Data); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if redact.Secretive(in.RunID) {
-		return nil, hux.Errorf(hux.SchemaInvalid, "The run's id looks like a secret.")
+		return hux.Errorf(hux.SchemaInvalid, "The run's id looks like a secret.")
 	}
 	reported := reportOf(&in)
-	draft, err := s.draft(call, c.ID, &in)
+	draft, err := s.draft(ch.Call, c.ID, &in)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a, err := s.add(tx, call, c, draft, reported)
-	if err != nil {
-		return nil, err
-	}
-	return func() {
-		if !a.known {
-			s.log.Committed(call.Tenant(), c.ID)
-		}
-		if a.after != nil {
-			a.after()
-		}
-	}, nil
+	_, err = s.add(ch, c, draft, reported)
+	return err
 }
 
 // follow does what an event brings with it: it is known which run is under way,
 // and who observes is told.
-func (s *Service) follow(tx *store.Tx, call *api.Call, c *conversation.Conversation, e *event.Event) (after func(), err error) {
+func (s *Service) follow(ch *record.Change, c *conversation.Conversation, e *event.Event) error {
 	switch {
 	case e.RunID == "":
 	case e.Kind == "run.started":
-		err = s.conversations.StartRun(tx, e.ConversationID, e.RunID)
+		s.conversations.StartRun(ch, e.ConversationID, e.RunID)
 	case e.Kind == "run.finished":
-		err = s.conversations.FinishRun(tx, e.ConversationID, e.RunID)
+		s.conversations.FinishRun(ch, e.ConversationID, e.RunID)
 	}
-	if err != nil || s.observer == nil {
-		return nil, err
+	if s.observer == nil {
+		return nil
 	}
-	return s.observer.Observe(tx, call, c, e)
+	return s.observer.Observe(ch, c, e)
 }
 
 // draft makes the event of what a client says, without the secrets in it.
@@ -289,12 +269,12 @@ func reportOf(in *Create) report {
 }
 
 func (s *Service) reportKey(conversationID string, r report) string {
-	return conversationID + s.keys.Short("report", r.kind, r.subject) // the conversation stands before, so that its reports are found with it
+	return conversationID + s.frame.Keys.Short("report", r.kind, r.subject) // the conversation stands before, so that its reports are found with it
 }
 
 // firstReport gives the number of the event that already tells the same, since
 // an agent's hook and a person's page may both see it. The first wins.
-func (s *Service) firstReport(tx *store.Tx, conversationID string, r report) (seq uint64, found bool, err error) {
+func (s *Service) firstReport(tx store.Reader, conversationID string, r report) (seq uint64, found bool, err error) {
 	if r.subject == "" {
 		return 0, false, nil
 	}
@@ -306,25 +286,24 @@ func (s *Service) firstReport(tx *store.Tx, conversationID string, r report) (se
 	return seq, true, err
 }
 
-func (s *Service) noteReport(tx *store.Tx, conversationID string, r report, seq uint64) error {
-	if r.subject == "" {
-		return nil
+func (s *Service) noteReport(ch *record.Change, conversationID string, r report, seq uint64) {
+	if r.subject != "" {
+		ch.Put(reportsBucket, s.reportKey(conversationID, r), strconv.AppendUint(nil, seq, 10))
 	}
-	return tx.Put(reportsBucket, s.reportKey(conversationID, r), strconv.AppendUint(nil, seq, 10))
 }
 
 // claim ties the run and the message that an event names to its conversation
 // (contracts 2.1 and 3, conversation): neither is in two.
-func (s *Service) claim(tx *store.Tx, conversationID string, call *api.Call, runID string, r report) error {
-	for _, run := range []string{runID, deref(call.Run)} {
+func (s *Service) claim(ch *record.Change, conversationID, runID string, r report) error {
+	for _, run := range []string{runID, deref(ch.Call.Run)} {
 		if run != "" {
-			if err := s.conversations.Runs(tx, conversationID, run); err != nil {
+			if err := s.conversations.ClaimRun(ch, conversationID, run); err != nil {
 				return err
 			}
 		}
 	}
 	if r.kind == "message.committed" && r.subject != "" {
-		return s.conversations.Commits(tx, conversationID, r.subject)
+		return s.conversations.ClaimMessage(ch, conversationID, r.subject)
 	}
 	return nil
 }

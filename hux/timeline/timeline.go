@@ -3,12 +3,12 @@
 package timeline
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -23,27 +23,25 @@ const Flag = "hux.activity_timeline"
 
 // Service serves the card.
 type Service struct {
-	log           *event.Log
+	frame         *record.Frame
 	conversations *conversation.Service
 	door          *api.Door
-	keys          *record.Keys
 	observer      Observer
 }
 
 // Observer is told of the events that clients post.
 type Observer interface {
-	// Expect is called before the transaction of an event of a kind, and release
-	// after it.
-	Expect(ctx context.Context, t hux.Tenant, kind string) (release func(), err error)
+	// Earliest is the earliest time at which it may let something fall due for an
+	// event of a kind; zero where it does not.
+	Earliest(kind string) time.Time
 	// Observe is told of an event with its conversation (to look at alone), in its
-	// transaction and after it has its number. It may append events of its own;
-	// after is called once all of it is durable.
-	Observe(tx *store.Tx, call *api.Call, c *conversation.Conversation, e *event.Event) (after func(), err error)
+	// change and after it has its number. It may tell events of its own.
+	Observe(ch *record.Change, c *conversation.Conversation, e *event.Event) error
 }
 
 // New makes the card's Service. observer may be nil.
-func New(log *event.Log, conversations *conversation.Service, door *api.Door, keys *record.Keys, observer Observer) *Service {
-	return &Service{log, conversations, door, keys, observer}
+func New(frame *record.Frame, conversations *conversation.Service, door *api.Door, observer Observer) *Service {
+	return &Service{frame, conversations, door, observer}
 }
 
 // Routes are the card's lines of /hux/v1.
@@ -127,7 +125,7 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) e
 // looked notes that a person asks what is new.
 func (s *Service) looked(call *api.Call) {
 	if call.Actor.Kind == hux.KindHuman {
-		s.log.Looked(call.Actor.ID)
+		s.frame.Log.Looked(call.Actor.ID)
 	}
 }
 
@@ -169,12 +167,12 @@ func (s *Service) stream(w http.ResponseWriter, r *http.Request, call *api.Call)
 		o.WriteHeader(w)
 		return nil
 	}
-	leave, err := s.log.Admit(call.Actor.ID)
+	leave, err := s.frame.Log.Admit(call.Actor.ID)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	s.log.Stream(r.Context(), w, o)
+	s.frame.Log.Stream(r.Context(), w, o)
 	return nil
 }
 

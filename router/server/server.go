@@ -176,6 +176,8 @@ func (s *Server) deal(registry []hux.Flag) error {
 	if err != nil {
 		return err
 	}
+	s.log = event.NewLog(c.StreamsPerUser)
+	frame := &record.Frame{Log: s.log, Keys: record.NewKeys(derive(c.Key, "idempotency"))}
 	damages := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hux_store_damages_total", Help: "Damages of tenants' databases that were found, each once.",
 	}, []string{"kind"})
@@ -184,20 +186,20 @@ func (s *Server) deal(registry []hux.Flag) error {
 	}
 	s.registry.MustRegister(damages)
 	s.stores = store.NewPool(store.PoolOptions{
-		Dir: filepath.Join(c.Data, "tenants"), Quota: c.TenantQuota, Prepare: event.Begin, Marks: s.db,
+		Dir: filepath.Join(c.Data, "tenants"), Quota: c.TenantQuota, Prepare: frame.Prepare, Marks: s.db,
 		Damaged: func(kind string) { damages.WithLabelValues(kind).Inc() },
 	})
 	if s.due, err = due.NewIndex(s.db, s.stores); err != nil {
 		return err
 	}
+	frame.Due = s.due
 	foundation := api.Foundation{
 		Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser, VectorsSHA256: contract.VectorsSHA256(), Modes: switchyard.Manifest(),
 	}
 	s.watchOver()
-	s.log = event.NewLog(c.StreamsPerUser)
 	dealt := cards.New(cards.Parts{
-		Log: s.log, Door: api.NewDoor(schemas), Keys: record.NewKeys(derive(c.Key, "idempotency")),
-		Cursors: api.NewCursors(derive(c.Key, "cursors")), Flags: s.flags, Closing: s.closing, Due: s.due, Build: s.build, Stop: s.stopRun,
+		Frame: frame, Door: api.NewDoor(schemas), Cursors: api.NewCursors(derive(c.Key, "cursors")),
+		Flags: s.flags, Closing: s.closing, Build: s.build, Stop: s.stopRun,
 		StopBypassed: c.StopBypassed, Alarmed: s.oversight.alarmed,
 	})
 	if s.cards, err = foundation.Routes(dealt.Routes); err != nil {

@@ -1,0 +1,200 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/event"
+	"bstein.dev/hux/hux/store"
+)
+
+// Index finds records by a value that they have.
+type Index[T any] struct {
+	Name   string
+	Values func(*T) []string // none where the record is not to be found by it
+	Tenant bool              // one for all owners of the tenant, instead of one for each
+	// Generation counts the meanings that Values has had. A file that was written
+	// with an earlier one has its indexes built anew.
+	Generation int
+}
+
+// everything is the index of all records of an owner.
+const everything = ""
+
+func (c *Collection[T]) indexBucket() string { return "index " + c.spec.Name } // hash of index, owner and value, and id → nothing
+
+// place is where the ids of the records stand that have a value.
+func (c *Collection[T]) place(x Index[T], owner hux.User, value string) string {
+	if x.Tenant {
+		owner = ""
+	}
+	return c.frame.Keys.Short("index", c.spec.Name, x.Name, string(owner), value)
+}
+
+// rows are those by which a record is found; none of nil.
+func (c *Collection[T]) rows(r *T) map[string]bool {
+	rows := map[string]bool{}
+	if r == nil {
+		return rows
+	}
+	m := c.spec.Meta(r)
+	for _, x := range c.spec.Indexes {
+		for _, value := range x.Values(r) {
+			rows[c.place(x, m.Owner, value)+m.ID] = true
+		}
+	}
+	return rows
+}
+
+// reindex has a record found as it is now, and no longer as it was before.
+func (c *Collection[T]) reindex(ch *Change, before, now *T) {
+	old, rows := c.rows(before), c.rows(now)
+	for row := range old {
+		if !rows[row] {
+			ch.Delete(c.indexBucket(), row)
+		}
+	}
+	for row := range rows {
+		if !old[row] {
+			ch.Put(c.indexBucket(), row, []byte{})
+		}
+	}
+}
+
+const buildsBucket = "indexes" // collection → build, as JSON
+
+// build is how far the indexes of a collection are built.
+type build struct {
+	Generations map[string]int `json:"generations"` // by index
+	Dropping    bool           `json:"dropping"`    // what an earlier build has left is being taken away
+	After       string         `json:"after"`       // the last record that is in the indexes
+	Done        bool           `json:"done"`
+}
+
+// mostBuilt is how many rows one transaction builds, so that it holds nobody up.
+const mostBuilt = 1000
+
+// built reads how far the collection's indexes are built; those that a newer
+// hux has written are refused.
+func (c *Collection[T]) built(tx store.Reader) (b build, err error) {
+	if value := tx.Get(buildsBucket, c.spec.Name); value != nil {
+		if err := store.Decode(buildsBucket, c.spec.Name, value, &b); err != nil {
+			return b, err
+		}
+	}
+	own := map[string]int{}
+	for _, x := range c.spec.Indexes {
+		own[x.Name] = x.Generation
+		if b.Generations[x.Name] > x.Generation {
+			return b, fmt.Errorf("the index %q of %s was written by a newer hux: run that one, or restore a backup of this one", x.Name, c.spec.Name)
+		}
+	}
+	if !maps.Equal(own, b.Generations) {
+		b = build{Generations: own, Dropping: true}
+	}
+	return b, nil
+}
+
+// buildMore goes on with the collection's indexes, and says whether they are done.
+func (c *Collection[T]) buildMore(tx *store.Tx) (done bool, err error) {
+	b, err := c.built(tx)
+	if err != nil || b.Done {
+		return err == nil, err
+	}
+	if b.Dropping {
+		var rows []string
+		err := tx.Scan(c.indexBucket(), "", "", func(row string, _ []byte) bool {
+			rows = append(rows, row)
+			return len(rows) < mostBuilt
+		})
+		for _, row := range rows {
+			if err == nil {
+				err = tx.Delete(c.indexBucket(), row)
+			}
+		}
+		if err != nil {
+			return false, err
+		}
+		b.Dropping = len(rows) == mostBuilt
+	}
+	if !b.Dropping {
+		var rows []string
+		seen := 0
+		var unread error
+		err := tx.Scan(c.spec.Name, "", b.After, func(id string, value []byte) bool {
+			if id == b.After {
+				return true
+			}
+			var r *T
+			if r, unread = c.decode(id, value); unread != nil {
+				return false
+			}
+			for row := range c.rows(r) {
+				rows = append(rows, row)
+			}
+			b.After = id
+			seen++
+			return seen < mostBuilt
+		})
+		if unread != nil {
+			return false, unread
+		}
+		for _, row := range rows {
+			if err == nil {
+				err = tx.Put(c.indexBucket(), row, []byte{})
+			}
+		}
+		if err != nil {
+			return false, err
+		}
+		b.Done = seen < mostBuilt
+	}
+	value, err := json.Marshal(b)
+	if err != nil {
+		return false, err
+	}
+	return b.Done, tx.Put(buildsBucket, c.spec.Name, value)
+}
+
+// indexed is a collection, as Prepare sees it.
+type indexed interface {
+	built(tx store.Reader) (build, error)
+	buildMore(tx *store.Tx) (done bool, err error)
+}
+
+// Prepare makes a database ready before anybody uses it: a new one gets its
+// epoch, and indexes that are missing are built.
+func (f *Frame) Prepare(db *store.DB) error {
+	ctx := context.Background()
+	if err := event.Begin(db); err != nil {
+		return err
+	}
+	missing := false
+	err := db.View(ctx, func(tx *store.Tx) error {
+		for _, c := range f.collections {
+			b, err := c.built(tx)
+			if err != nil {
+				return err
+			}
+			missing = missing || !b.Done
+		}
+		return nil
+	})
+	for err == nil && missing {
+		err = db.Update(ctx, func(tx *store.Tx) error {
+			missing = false
+			for _, c := range f.collections {
+				done, err := c.buildMore(tx)
+				if err != nil {
+					return err
+				}
+				missing = missing || !done
+			}
+			return nil
+		})
+	}
+	return err
+}

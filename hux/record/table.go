@@ -1,0 +1,57 @@
+package record
+
+import (
+	"encoding/json"
+
+	"bstein.dev/hux/hux/store"
+)
+
+// Table keeps what a card notes besides its records, as JSON, under keys of the
+// card's own: those that belong to a conversation begin with its id. Its name is
+// that of its bucket.
+type Table[T any] string
+
+// Get reads what stands under a key, or nil.
+func (t Table[T]) Get(tx store.Reader, key string) (*T, error) {
+	value := tx.Get(string(t), key)
+	if value == nil {
+		return nil, nil
+	}
+	return t.decode(key, value)
+}
+
+func (t Table[T]) decode(key string, value []byte) (*T, error) {
+	row := new(T)
+	return row, store.Decode(string(t), key, value, row)
+}
+
+// Put writes what stands under a key.
+func (t Table[T]) Put(ch *Change, key string, row *T) error {
+	value, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	ch.Put(string(t), key, value)
+	return nil
+}
+
+// Delete takes away what stands under a key.
+func (t Table[T]) Delete(ch *Change, key string) { ch.Delete(string(t), key) }
+
+// Row is what stands under a key.
+type Row[T any] struct {
+	Key   string
+	Value *T
+}
+
+// List reads what stands under the keys that begin with prefix, in their order.
+func (t Table[T]) List(tx store.Reader, prefix string) (rows []Row[T], err error) {
+	for _, e := range tx.List(string(t), prefix) {
+		row, err := t.decode(e.Key, e.Value)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, Row[T]{e.Key, row})
+	}
+	return rows, nil
+}

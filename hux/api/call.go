@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -18,6 +19,11 @@ type Call struct {
 	Run     *string // HUX-Run
 	Build   hux.Build
 	DB      *store.Lease
+
+	// What the route's door has let in:
+	Body    *schema.Request // nil where it takes none
+	IfMatch *Precondition   // nil where there is none
+	Key     string          // Idempotency-Key, "" where there is none
 
 	SignedInAt time.Time // when a person last proved who they are; zero where that is not known
 }

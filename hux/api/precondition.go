@@ -18,6 +18,18 @@ type Precondition struct {
 	tag string // without quotes
 }
 
+// precondition is what a request to the route asks of the record that it changes;
+// nil for nothing. The first write of an Upsert route may say so by
+// If-None-Match: *.
+func (rt Route) precondition(r *http.Request) (*Precondition, error) {
+	first := rt.Upsert && r.Header.Get("If-None-Match") == "*"
+	if first || !rt.IfMatch && len(r.Header["If-Match"]) == 0 {
+		return nil, nil
+	}
+	p, err := IfMatch(r, rt.Upsert)
+	return &p, err
+}
+
 // IfMatch reads the If-Match header. A missing one is precondition_required, a
 // malformed one bad_precondition. A weak prefix, and the suffix that a
 // compressing proxy adds, are taken off: whatever the bytes of an answer, its

@@ -29,6 +29,7 @@ type Route struct {
 	Raw     bool     // its body is bytes of any media type instead
 	MaxBody int64    // bytes that a raw body may have; any other has what schema.BodyLimit says
 	IfMatch bool     // it changes a record, and needs the ETag of the one it was made for
+	Upsert  bool     // the record may not be there yet, or be whatever it is now
 
 	Status  []int          // of success, as Statuses gives them; 200 alone where there are none
 	Record  string         // schema of what it answers with, "" for any JSON

@@ -31,12 +31,8 @@ func (a *Approval) pendingOf() []string {
 // request answers POST /approvals: an agent asks a person, whatever the policy
 // says. The same call of the same run is asked about once.
 func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var in ApprovalCreate
-	text, err := s.Door.Read(w, r, "hux.approval.create.v1", &in)
+	in, err := api.In[ApprovalCreate](call)
 	if err != nil {
-		return err
-	}
-	if _, err := s.Keys.Of(r, call, text); err != nil {
 		return err
 	}
 	callID := ""
@@ -249,26 +245,12 @@ func waitOf(r *http.Request) (time.Duration, error) {
 // decideApproval takes a person's decision. The first counts; told again by the
 // same person it changes nothing.
 func (s *Service) decideApproval(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var precondition *api.Precondition
-	if len(r.Header["If-Match"]) > 0 {
-		p, err := api.IfMatch(r, false)
-		if err != nil {
-			return err
-		}
-		precondition = &p
-	}
-	var in ApprovalDecide
-	text, err := s.Door.Read(w, r, "hux.approval.decide.v1", &in)
-	if err != nil {
-		return err
-	}
-	key, err := s.Keys.Of(r, call, text)
+	in, err := api.In[ApprovalDecide](call)
 	if err != nil {
 		return err
 	}
 	in.Reason, _ = redact.MaskText(in.Reason)
-	plan := record.Plan{Key: key, Due: time.Now().Add(GrantLifetime(in.Choice, 0))}
-	return s.approvals.Write(w, r, call, plan, func(ch *record.Change) (*Approval, int, error) {
+	return s.approvals.Write(w, r, call, time.Now().Add(GrantLifetime(in.Choice, 0)), func(ch *record.Change) (*Approval, int, error) {
 		a, err := s.approvals.Load(ch, call, r.PathValue("id"))
 		if err != nil {
 			return nil, 0, err
@@ -288,7 +270,7 @@ func (s *Service) decideApproval(w http.ResponseWriter, r *http.Request, call *a
 		if err != nil {
 			return nil, 0, err
 		}
-		a, err = s.approvals.Update(ch, a.ID, precondition, func(a *Approval) error {
+		a, err = s.approvals.Update(ch, a.ID, func(a *Approval) error {
 			a.Status = in.Choice.Status()
 			a.Decision = &Answer{Choice: in.Choice, Reason: in.Reason, Actor: call.Actor, At: ch.At, Surface: call.Surface, GrantID: grant}
 			return nil

@@ -85,12 +85,8 @@ func (s *Service) keep(ch *record.Change, q *question, said askedCall) error {
 // decide answers POST /decisions: what applies to a call. An allowance is the
 // spend.
 func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var in DecisionCreate
-	text, err := s.Door.Read(w, r, "hux.decision.create.v1", &in)
+	in, err := api.In[DecisionCreate](call)
 	if err != nil {
-		return err
-	}
-	if _, err := s.Keys.Of(r, call, text); err != nil { // must be there; the call itself is the key
 		return err
 	}
 	q, err := newQuestion(in.Tool, in.Args, in.Target, in.ToolCallID)

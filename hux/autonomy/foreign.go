@@ -187,7 +187,7 @@ func (s *Service) question(f Foreign, id string) (q question, unfit string, err 
 		switch {
 		case len(text) > schema.MaxBody:
 			unfit = "it is too large"
-		case s.Door.Check("hux.decision.create.v1", map[string]any{
+		case s.Schemas.Validate("hux.decision.create.v1", map[string]any{
 			"session": map[string]any{"system": f.Session.System, "id": f.Session.ID}, "turn_id": "none",
 			"tool": f.Tool, "args": f.Args, "tool_call_id": id,
 		}) != nil:

@@ -136,8 +136,7 @@ func (s *Service) listGrants() func(http.ResponseWriter, *http.Request, *api.Cal
 // createGrant answers POST /grants: a person grants or forbids something that
 // no approval asked about.
 func (s *Service) createGrant(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var in GrantCreate
-	text, err := s.Door.Read(w, r, "hux.grant.create.v1", &in)
+	in, err := api.In[GrantCreate](call)
 	if err != nil {
 		return err
 	}
@@ -145,10 +144,6 @@ func (s *Service) createGrant(w http.ResponseWriter, r *http.Request, call *api.
 		if err := call.RecentSignIn(); err != nil {
 			return err
 		}
-	}
-	key, err := s.Keys.Of(r, call, text)
-	if err != nil {
-		return err
 	}
 	expires := hux.Time{Time: hux.Now().Add(GrantLifetime(in.Duration, time.Duration(in.ExpiresInMS)*time.Millisecond))}
 	in.Match.Target, _ = grantTarget(in.Match)
@@ -160,7 +155,7 @@ func (s *Service) createGrant(w http.ResponseWriter, r *http.Request, call *api.
 		one := int64(1)
 		g.Uses.Max = &one
 	}
-	return s.grants.Write(w, r, call, record.Plan{Key: key, Due: expires.Time}, func(ch *record.Change) (*Grant, int, error) {
+	return s.grants.Write(w, r, call, expires.Time, func(ch *record.Change) (*Grant, int, error) {
 		if id := in.Scope.ConversationID; id != "" {
 			if _, err := s.Conversations.Peek(ch, call, id); err != nil {
 				return nil, 0, hux.Errorf(hux.UnknownReference, "There is no such conversation.")
@@ -176,20 +171,8 @@ func (s *Service) createGrant(w http.ResponseWriter, r *http.Request, call *api.
 
 // revokeGrant answers POST /grants/{id}/revoke.
 func (s *Service) revokeGrant(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var precondition *api.Precondition
-	if len(r.Header["If-Match"]) > 0 {
-		p, err := api.IfMatch(r, false)
-		if err != nil {
-			return err
-		}
-		precondition = &p
-	}
-	key, err := s.Keys.Of(r, call, nil)
-	if err != nil {
-		return err
-	}
-	return s.grants.Write(w, r, call, record.Plan{Key: key}, func(ch *record.Change) (*Grant, int, error) {
-		g, err := s.grants.Update(ch, r.PathValue("id"), precondition, func(g *Grant) error {
+	return s.grants.Write(w, r, call, time.Time{}, func(ch *record.Change) (*Grant, int, error) {
+		g, err := s.grants.Update(ch, r.PathValue("id"), func(g *Grant) error {
 			g.State = g.StateAt(time.Now())
 			if err := GrantStates.Check(g.State, "revoked"); err != nil {
 				return err

@@ -47,7 +47,7 @@ func (s *Service) readHermes(body []byte) (*HermesEvent, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Door.Check("hux.ingest.hermes.v1", picked); err != nil {
+	if err := s.Schemas.Validate("hux.ingest.hermes.v1", picked); err != nil {
 		return nil, err
 	}
 	return eventOf(picked)

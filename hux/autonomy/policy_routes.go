@@ -207,19 +207,7 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 	if err != nil {
 		return err
 	}
-	none := r.Header.Get("If-None-Match") == "*" // for the first one; any other has a revision
-	var precondition api.Precondition
-	if !none {
-		if precondition, err = api.IfMatch(r, true); err != nil {
-			return err
-		}
-	}
-	var in PolicyPut
-	text, err := s.Door.Read(w, r, "hux.policy.put.v1", &in)
-	if err != nil {
-		return err
-	}
-	key, err := s.Keys.Of(r, call, text)
+	in, err := api.In[PolicyPut](call)
 	if err != nil {
 		return err
 	}
@@ -229,7 +217,7 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 			p.Budgets = append(p.Budgets, Budget{Kind: b.Kind, Limit: b.Limit, Window: b.Window})
 		}
 	}
-	return s.policies.Write(w, r, call, record.Plan{Key: key}, func(ch *record.Change) (*Policy, int, error) {
+	return s.policies.Write(w, r, call, time.Time{}, func(ch *record.Change) (*Policy, int, error) {
 		owner, _, err := s.scoped(ch, call, scope)
 		if err != nil {
 			return nil, 0, err
@@ -243,11 +231,11 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 			old = p.Revision
 		}
 		switch {
-		case p == nil && !none:
-			if err := precondition.Check(scope, 0); err != nil {
+		case p == nil && call.IfMatch != nil:
+			if err := call.IfMatch.Check(scope, 0); err != nil {
 				return nil, 0, err
 			}
-		case p != nil && none:
+		case p != nil && call.IfMatch == nil: // it was to be the first
 			return nil, 0, api.Stale(p.ID, p.Revision)
 		}
 		now := time.Now()
@@ -275,7 +263,7 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 				return p
 			})
 		} else {
-			p, err = s.policies.Update(ch, p.ID, &precondition, func(p *Policy) error { set(p, end); return nil })
+			p, err = s.policies.Update(ch, p.ID, func(p *Policy) error { set(p, end); return nil })
 		}
 		if err == nil && p.Revision > old {
 			err = s.tellPolicy(ch, p, before.LevelAt(now))

@@ -67,12 +67,8 @@ func (s *Service) getReceipt(w http.ResponseWriter, r *http.Request, call *api.C
 // postReceipt takes an agent's own word on how its run ended. The first
 // receipt counts, whoever wrote it.
 func (s *Service) postReceipt(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var in ReceiptCreate
-	text, err := s.Door.Read(w, r, "hux.receipt.create.v1", &in)
+	in, err := api.In[ReceiptCreate](call)
 	if err != nil {
-		return err
-	}
-	if _, err := s.Keys.Of(r, call, text); err != nil {
 		return err
 	}
 	mask(in.SideEffects)

@@ -79,11 +79,11 @@ func (r *rig) start() {
 	if frame.Due, err = due.NewIndex(r.db, r.pool); err != nil {
 		r.t.Fatal(err)
 	}
-	door, cursors := api.NewDoor(r.schemas), api.NewCursors(key)
-	conversations := conversation.New(frame, door, cursors, hux.Flags{})
+	cursors := api.NewCursors(key)
+	conversations := conversation.New(frame, cursors, hux.Flags{})
 	ctx, cancel := context.WithCancel(context.Background())
 	s := autonomy.New(autonomy.Parts{
-		Frame: frame, Closing: ctx, Conversations: conversations, Door: door, Cursors: cursors,
+		Frame: frame, Closing: ctx, Conversations: conversations, Schemas: r.schemas, Cursors: cursors,
 		Stop: func(ctx context.Context, _ hux.Tenant, _ hux.User, runID, _ string) error {
 			if r.stopped == nil {
 				return errors.New("nothing to stop it with")
@@ -94,7 +94,7 @@ func (r *rig) start() {
 		Alarmed:      func(_ hux.Tenant, now autonomy.Oversight, _ []autonomy.Bypass) { r.oversight.Store(&now) },
 	})
 	r.service, r.routes = s, map[string]api.Route{}
-	for _, list := range [][]api.Route{conversations.Routes(), timeline.New(frame, conversations, door, s).Routes(), s.Routes()} {
+	for _, list := range [][]api.Route{conversations.Routes(), timeline.New(frame, conversations, s).Routes(), s.Routes()} {
 		for _, rt := range list {
 			r.routes[rt.Method+" "+rt.Path] = rt
 		}
@@ -169,7 +169,8 @@ func (r *rig) do(call *api.Call, route, body string, header ...string) answer {
 	}
 	w := httptest.NewRecorder()
 	a := answer{}
-	if err := rt.Handler(w, req, call); err != nil {
+	asked := *call // a request has one of its own
+	if err := rt.Serve(api.NewDoor(r.schemas), w, req, &asked); err != nil {
 		var e *hux.Error
 		if !errors.As(err, &e) {
 			r.t.Fatalf("%s: %v", route, err)

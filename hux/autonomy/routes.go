@@ -25,7 +25,7 @@ func (s *Service) Routes() []api.Route {
 		},
 		{
 			Method: "PUT", Path: "/policy", Summary: "Sets the policy of a scope",
-			Flags: flags, Kinds: person, Query: []string{"scope"}, Request: "hux.policy.put.v1", IfMatch: true, Status: either, Record: PolicySchema, Handler: s.putPolicy,
+			Flags: flags, Kinds: person, Query: []string{"scope"}, Request: "hux.policy.put.v1", IfMatch: true, Upsert: true, Status: either, Record: PolicySchema, Handler: s.putPolicy,
 			Errors: []hux.Code{hux.UnknownReference},
 		},
 		{

@@ -11,6 +11,7 @@ import (
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -19,7 +20,7 @@ type Parts struct {
 	*record.Frame
 	Closing       context.Context // ends when the router does
 	Conversations *conversation.Service
-	Door          *api.Door
+	Schemas       *schema.Set
 	Cursors       *api.Cursors
 	Build         hux.Build
 	// Stop asks whatever runs a run to stop it. It returns once the run is at

@@ -28,7 +28,7 @@ import (
 // Parts is what the cards are made of.
 type Parts struct {
 	*record.Frame
-	Door    *api.Door
+	Schemas *schema.Set
 	Cursors *api.Cursors
 	Flags   hux.Flags
 	Closing context.Context // ends when the router does
@@ -54,16 +54,16 @@ func New(p Parts) *Cards {
 	if p.Frame == nil {
 		p.Frame = &record.Frame{}
 	}
-	conversations := conversation.New(p.Frame, p.Door, p.Cursors, p.Flags)
+	conversations := conversation.New(p.Frame, p.Cursors, p.Flags)
 	var line *timeline.Service // it and autonomy tell each other
 	autonomous := autonomy.New(autonomy.Parts{
-		Frame: p.Frame, Closing: p.Closing, Conversations: conversations, Door: p.Door, Cursors: p.Cursors, Build: p.Build,
+		Frame: p.Frame, Closing: p.Closing, Conversations: conversations, Schemas: p.Schemas, Cursors: p.Cursors, Build: p.Build,
 		Stop: p.Stop, StopBypassed: p.StopBypassed, Alarmed: p.Alarmed,
 		Report: func(ch *record.Change, c *conversation.Conversation, e event.Event) error {
 			return line.Report(ch, c, e)
 		},
 	})
-	line = timeline.New(p.Frame, conversations, p.Door, autonomous)
+	line = timeline.New(p.Frame, conversations, autonomous)
 	routes := slices.Concat(
 		conversations.Routes(),
 		line.Routes(),

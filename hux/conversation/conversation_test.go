@@ -24,6 +24,7 @@ type rig struct {
 	routes  map[string]api.Route
 	call    api.Call
 	frame   *record.Frame
+	door    *api.Door
 }
 
 func newRig(t *testing.T, flags ...string) *rig {
@@ -40,8 +41,8 @@ func newRig(t *testing.T, flags ...string) *rig {
 	frame := &record.Frame{Log: event.NewLog(10), Keys: record.NewKeys(key)}
 	pool := store.NewPool(store.PoolOptions{Dir: t.TempDir(), Prepare: frame.Prepare})
 	t.Cleanup(func() { _ = pool.Close() })
-	s := conversation.New(frame, api.NewDoor(schemas), api.NewCursors(key), hux.ResolveFlags(registry, flags))
-	r := &rig{service: s, frame: frame, routes: map[string]api.Route{}, call: api.Call{
+	s := conversation.New(frame, api.NewCursors(key), hux.ResolveFlags(registry, flags))
+	r := &rig{service: s, frame: frame, door: api.NewDoor(schemas), routes: map[string]api.Route{}, call: api.Call{
 		Actor: hux.Actor{Kind: hux.KindHuman, ID: "usr_a"}, User: "usr_a", Surface: hux.SurfaceChat, DB: pool.Lease("ten_0123456789abcdef0123456789abcdef"),
 	}}
 	for _, rt := range s.Routes() {
@@ -66,7 +67,7 @@ func (r *rig) do(t *testing.T, call api.Call, method, id, body string, header ..
 		req.Header.Set(name, value)
 	}
 	w := httptest.NewRecorder()
-	if err := r.routes[method+" "+path].Handler(w, req, &call); err != nil {
+	if err := r.routes[method+" "+path].Serve(r.door, w, req, &call); err != nil {
 		var e *hux.Error
 		if !errors.As(err, &e) {
 			t.Fatal(err)

@@ -23,12 +23,11 @@ type Service struct {
 	records *record.Collection[Conversation]
 	keys    *record.Keys
 	cursors *api.Cursors
-	door    *api.Door
 	flags   hux.Flags
 }
 
 // New makes a Service.
-func New(frame *record.Frame, door *api.Door, cursors *api.Cursors, flags hux.Flags) *Service {
+func New(frame *record.Frame, cursors *api.Cursors, flags hux.Flags) *Service {
 	return &Service{
 		records: record.In(frame, record.Spec[Conversation]{
 			Name:   Schema,
@@ -49,7 +48,7 @@ func New(frame *record.Frame, door *api.Door, cursors *api.Cursors, flags hux.Fl
 				}},
 			},
 		}),
-		door: door, keys: frame.Keys, cursors: cursors, flags: flags,
+		keys: frame.Keys, cursors: cursors, flags: flags,
 	}
 }
 
@@ -133,12 +132,7 @@ type Ref struct {
 // create makes a conversation; with an external reference it gives the one
 // that there is.
 func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var in Create
-	text, err := s.door.Read(w, r, "hux.conversation.create.v1", &in)
-	if err != nil {
-		return err
-	}
-	key, err := s.keys.Of(r, call, text)
+	in, err := api.In[Create](call)
 	if err != nil {
 		return err
 	}
@@ -149,7 +143,7 @@ func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call)
 		in.Title = "New conversation"
 	}
 	in.Title = nameOf(in.Title)
-	return s.records.Write(w, r, call, record.Plan{Key: key}, func(ch *record.Change) (*Conversation, int, error) { return s.open(ch, in) })
+	return s.records.Write(w, r, call, time.Time{}, func(ch *record.Change) (*Conversation, int, error) { return s.open(ch, in) })
 }
 
 // Open gives the conversation that another system's session has, and makes one
@@ -258,16 +252,7 @@ type Patch struct {
 }
 
 func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	precondition, err := api.IfMatch(r, false)
-	if err != nil {
-		return err
-	}
-	var in Patch
-	text, err := s.door.Read(w, r, "hux.conversation.patch.v1", &in)
-	if err != nil {
-		return err
-	}
-	key, err := s.keys.Of(r, call, text)
+	in, err := api.In[Patch](call)
 	if err != nil {
 		return err
 	}
@@ -282,8 +267,8 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) 
 			return err
 		}
 	}
-	return s.records.Write(w, r, call, record.Plan{Key: key}, func(ch *record.Change) (*Conversation, int, error) {
-		c, err := s.records.Update(ch, r.PathValue("id"), &precondition, func(c *Conversation) error {
+	return s.records.Write(w, r, call, time.Time{}, func(ch *record.Change) (*Conversation, int, error) {
+		c, err := s.records.Update(ch, r.PathValue("id"), func(c *Conversation) error {
 			if c.State == Forgotten {
 				return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
 			}

@@ -16,7 +16,7 @@ func Routes() []api.Route {
 		{Method: "GET", Path: "/modes", Summary: "The modes that there are", Flags: flags, Record: Schema, Answer: api.Page},
 		{
 			Method: "PUT", Path: "/conversations/{id}/mode", Summary: "Puts a conversation into a mode; it holds from its next run on",
-			Flags: flags, Kinds: []hux.Kind{hux.KindHuman}, Request: "hux.mode.put.v1", IfMatch: true, Record: "hux.conversation.v1",
+			Flags: flags, Kinds: []hux.Kind{hux.KindHuman}, Request: "hux.mode.put.v1", IfMatch: true, Upsert: true, Record: "hux.conversation.v1",
 			Errors: []hux.Code{hux.UnknownRoute, hux.ModeRouteConflict, hux.VendorName, hux.PrivateHistory, hux.RouteUnavailable, hux.RunActive, hux.ModeUnenforceable},
 		},
 	}

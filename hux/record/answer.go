@@ -2,19 +2,22 @@ package record
 
 import (
 	"net/http"
+	"time"
 
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/store"
 )
 
 // Write answers a request with the record that fn makes or changes, in one change
-// with the idempotency of the request, and with the status that fn gives. For a
-// replay the record is read again, so that what was forgotten since is not told.
-func (c *Collection[T]) Write(w http.ResponseWriter, r *http.Request, call *api.Call, p Plan, fn func(*Change) (rec *T, status int, err error)) error {
+// with the idempotency of the request, and with the status that fn gives; due is
+// Plan's. For a replay the record is read again, so that what was forgotten since
+// is not told.
+func (c *Collection[T]) Write(w http.ResponseWriter, r *http.Request, call *api.Call, due time.Time, fn func(*Change) (rec *T, status int, err error)) error {
+	plan := Plan{Key: c.frame.Keys.Of(r, call), Due: due}
 	var rec *T
 	var status int
 	var replayed bool
-	err := c.frame.Change(r.Context(), call, p, func(ch *Change) (err error) {
+	err := c.frame.Change(r.Context(), call, plan, func(ch *Change) (err error) {
 		before := ch.Replayed()
 		if replayed = before != nil; replayed {
 			status = before.Status

@@ -80,7 +80,7 @@ func TestAChangeReadsItself(t *testing.T) {
 				t.Errorf("the head is %d: %v", head, err)
 			}
 		}
-		if again, err := r.lamps.Update(ch, l.ID, nil, func(l *lamp) error { l.State = "on"; return nil }); err != nil || again.Revision != 2 {
+		if again, err := r.lamps.Update(ch, l.ID, func(l *lamp) error { l.State = "on"; return nil }); err != nil || again.Revision != 2 {
 			t.Errorf("%+v: %v", again, err)
 		}
 		if ch.Provenance().Time != ch.At || l.CreatedAt != ch.At {
@@ -266,11 +266,8 @@ func TestIndexesAreBuilt(t *testing.T) {
 func TestSeveralOutcomes(t *testing.T) {
 	r := newRig(t)
 	req := httptest.NewRequest("POST", "/lamps", nil)
-	req.Header.Set("Idempotency-Key", "k")
-	key, err := r.frame.Keys.Of(req, r.call, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.call.Key = "k"
+	key := r.frame.Keys.Of(req, r.call)
 	var made, again []string
 	for _, ids := range []*[]string{&made, &again} {
 		if err := r.frame.Change(context.Background(), r.call, record.Plan{Key: key}, func(ch *record.Change) error {

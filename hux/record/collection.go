@@ -146,13 +146,13 @@ func (c *Collection[T]) Create(ch *Change, owner hux.User, fn func(hux.Meta) *T)
 }
 
 // Update writes what fn makes of a record that the caller may see, as its next
-// revision. The precondition is held first, where there is one.
-func (c *Collection[T]) Update(ch *Change, id string, p *api.Precondition, fn func(*T) error) (*T, error) {
+// revision. The caller's precondition is held first, where there is one.
+func (c *Collection[T]) Update(ch *Change, id string, fn func(*T) error) (*T, error) {
 	r, err := c.Load(ch, ch.Call, id)
 	if err != nil {
 		return nil, err
 	}
-	if p != nil {
+	if p := ch.Call.IfMatch; p != nil {
 		m := c.spec.Meta(r)
 		if err := p.Check(m.ID, m.Revision); err != nil {
 			return nil, err

@@ -62,29 +62,19 @@ type Keys struct{ secret []byte }
 // NewKeys makes Keys.
 func NewKeys(secret []byte) *Keys { return &Keys{secret} }
 
-// Of reads a request's Idempotency-Key. Agents and workers, which retry by
-// machine, must send one. text is the body as Door.Read gives it.
-func (k *Keys) Of(r *http.Request, c *api.Call, text []byte) (Key, error) {
-	values := r.Header["Idempotency-Key"]
-	if len(values) == 0 {
-		if c.Actor.Kind == hux.KindAgent || c.Actor.Kind == hux.KindWorker {
-			return Key{}, hux.Errorf(hux.IdempotencyKeyRequired, "Send an Idempotency-Key, so that a retry does nothing twice.")
-		}
-		return Key{}, nil
+// Of is the key of a request that its door has let in.
+func (k *Keys) Of(r *http.Request, c *api.Call) Key {
+	if c.Key == "" {
+		return Key{}
 	}
-	v := strings.TrimSpace(values[0])
-	if inner, ok := strings.CutPrefix(v, `"`); ok { // sf-string and bare are the same key
-		if inner, ok = strings.CutSuffix(inner, `"`); ok {
-			v = inner
-		}
-	}
-	if len(values) > 1 || v == "" || len(v) > 255 || strings.ContainsFunc(v, func(c rune) bool { return c < '!' || c > '~' }) {
-		return Key{}, hux.Errorf(hux.BadRequest, "Idempotency-Key must be one value of 1 to 255 visible ASCII characters.")
+	text := ""
+	if c.Body != nil {
+		text = string(c.Body.Text)
 	}
 	return Key{
-		hash:        string(k.mac("key", string(c.Actor.Kind), c.Actor.ID, r.Method, r.URL.Path, v)[:macSize]),
-		fingerprint: [macSize]byte(k.mac("fingerprint", r.URL.RawQuery, strings.Join(r.Header["If-Match"], ","), string(text))),
-	}, nil
+		hash:        string(k.mac("key", string(c.Actor.Kind), c.Actor.ID, r.Method, r.URL.Path, c.Key)[:macSize]),
+		fingerprint: [macSize]byte(k.mac("fingerprint", r.URL.RawQuery, strings.Join(r.Header["If-Match"], ","), text)),
+	}
 }
 
 // Delivery is the key of what comes under an id of its own in place of an

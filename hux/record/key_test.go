@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/schema"
 )
 
 var visible = regexp.MustCompile(`^[!-~]{1,255}$`)
@@ -24,7 +26,9 @@ func FuzzIdempotencyKey(f *testing.F) {
 	of := func(actor, value, text string) (record.Key, error) {
 		r := httptest.NewRequest("POST", "/conversations", nil)
 		r.Header["Idempotency-Key"] = []string{value}
-		return keys.Of(r, &api.Call{Actor: hux.Actor{Kind: hux.KindHuman, ID: actor}}, []byte(text))
+		call := &api.Call{Actor: hux.Actor{Kind: hux.KindHuman, ID: actor}, Body: &schema.Request{Text: []byte(text)}}
+		err := api.Route{Method: r.Method, Handler: func(http.ResponseWriter, *http.Request, *api.Call) error { return nil }}.Serve(nil, nil, r, call)
+		return keys.Of(r, call), err
 	}
 	f.Fuzz(func(t *testing.T, value, text string) {
 		key, err := of("a", value, text)

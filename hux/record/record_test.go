@@ -15,6 +15,7 @@ import (
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/schema"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -68,15 +69,10 @@ func (r *rig) create(ch *record.Change) (*lamp, error) {
 func (r *rig) write(t *testing.T, key, text string, fn func(*record.Change) (*lamp, int, error)) (*httptest.ResponseRecorder, *lamp, error) {
 	t.Helper()
 	req := httptest.NewRequest("POST", "/lamps", nil)
-	if key != "" {
-		req.Header.Set("Idempotency-Key", key)
-	}
-	k, err := r.frame.Keys.Of(req, r.call, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	call := *r.call
+	call.Key, call.Body = key, &schema.Request{Text: []byte(text)}
 	w := httptest.NewRecorder()
-	if err := r.lamps.Write(w, req, r.call, record.Plan{Key: k}, fn); err != nil {
+	if err := r.lamps.Write(w, req, &call, time.Time{}, fn); err != nil {
 		return w, nil, err
 	}
 	var l lamp
@@ -88,7 +84,7 @@ func (r *rig) write(t *testing.T, key, text string, fn func(*record.Change) (*la
 
 func (r *rig) move(id, to string) func(*record.Change) (*lamp, int, error) {
 	return func(ch *record.Change) (*lamp, int, error) {
-		l, err := r.lamps.Update(ch, id, nil, func(l *lamp) error { l.State = to; return nil })
+		l, err := r.lamps.Update(ch, id, func(l *lamp) error { l.State = to; return nil })
 		if err == nil {
 			err = ch.Tell(event.Event{ConversationID: conversation, Kind: "mode.changed"})
 		}

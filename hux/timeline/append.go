@@ -35,12 +35,7 @@ type Create struct {
 
 // append writes an event and answers once it is durable.
 func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call) error {
-	var in Create
-	text, err := s.door.Read(w, r, "hux.event.create.v1", &in)
-	if err != nil {
-		return err
-	}
-	key, err := s.frame.Keys.Of(r, call, text)
+	in, err := api.In[Create](call)
 	if err != nil {
 		return err
 	}
@@ -50,7 +45,7 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 	if err != nil {
 		return err
 	}
-	plan := record.Plan{Key: key}
+	plan := record.Plan{Key: s.frame.Keys.Of(r, call)}
 	if s.observer != nil {
 		plan.Due = s.observer.Earliest(in.Kind)
 	}

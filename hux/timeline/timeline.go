@@ -25,7 +25,6 @@ const Flag = "hux.activity_timeline"
 type Service struct {
 	frame         *record.Frame
 	conversations *conversation.Service
-	door          *api.Door
 	observer      Observer
 }
 
@@ -40,8 +39,8 @@ type Observer interface {
 }
 
 // New makes the card's Service. observer may be nil.
-func New(frame *record.Frame, conversations *conversation.Service, door *api.Door, observer Observer) *Service {
-	return &Service{frame, conversations, door, observer}
+func New(frame *record.Frame, conversations *conversation.Service, observer Observer) *Service {
+	return &Service{frame, conversations, observer}
 }
 
 // Routes are the card's lines of /hux/v1.

@@ -35,16 +35,16 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door, key := api.NewDoor(schemas), []byte(strings.Repeat("k", 32))
+	key := []byte(strings.Repeat("k", 32))
 	frame := &record.Frame{Log: event.NewLog(10), Keys: record.NewKeys(key)}
 	pool := store.NewPool(store.PoolOptions{Dir: t.TempDir(), Prepare: frame.Prepare})
 	t.Cleanup(func() { _ = pool.Close() })
-	conversations := conversation.New(frame, door, api.NewCursors(key), hux.Flags{})
+	conversations := conversation.New(frame, api.NewCursors(key), hux.Flags{})
 	r := &rig{schemas: schemas, routes: map[string]api.Route{}, call: &api.Call{
 		Actor: hux.Actor{Kind: hux.KindHuman, ID: "usr_0123456789abcdef0123"}, User: "usr_0123456789abcdef0123",
 		Surface: hux.SurfaceChat, DB: pool.Lease("ten_0123456789abcdef0123456789abcdef"),
 	}}
-	for _, rt := range append(conversations.Routes(), timeline.New(frame, conversations, door, nil).Routes()...) {
+	for _, rt := range append(conversations.Routes(), timeline.New(frame, conversations, nil).Routes()...) {
 		r.routes[rt.Method+" "+rt.Path] = rt
 	}
 	w, err := r.do("POST", "/conversations", "{}")
@@ -69,7 +69,8 @@ func (r *rig) do(method, path, body string, header ...string) (*httptest.Respons
 		method = http.MethodGet
 	}
 	w := httptest.NewRecorder()
-	return w, r.routes[method+" "+path].Handler(w, req, r.call)
+	call := *r.call
+	return w, r.routes[method+" "+path].Serve(api.NewDoor(r.schemas), w, req, &call)
 }
 
 const (

@@ -20,6 +20,9 @@ func (s *Server) cardRoutes(site identity.Site) []route {
 	var routes []route
 	for _, rt := range s.cards {
 		r := route{rt.Method, "/hux/v1" + rt.Path, signedIn, s.card(site, rt)}
+		if rt.Raw {
+			r.access = uploading
+		}
 		if rt.Signed {
 			r.access, r.handler = public, s.signed(rt, r.handler)
 		}
@@ -58,7 +61,7 @@ func (s *Server) card(site identity.Site, rt api.Route) handler {
 				defer end()
 				r = r.WithContext(ctx)
 			}
-			return rt.Handler(w, r, call)
+			return rt.Serve(s.door, w, r, call)
 		})(w, r)
 	}
 }

@@ -46,7 +46,7 @@ func TestWhoMayCallACard(t *testing.T) {
 	} {
 		called := false
 		route := api.Route{
-			Flags: []string{"hux.foundation"}, Kinds: c.kinds, Operator: c.operator, Anyone: true,
+			Method: http.MethodGet, Flags: []string{"hux.foundation"}, Kinds: c.kinds, Operator: c.operator, Anyone: true,
 			Handler: func(http.ResponseWriter, *http.Request, *api.Call) error { called = true; return nil },
 		}
 		err := s.card(c.site, route)(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), c.id)
@@ -85,6 +85,40 @@ func TestACardIsServedWhole(t *testing.T) {
 		var refused *hux.Error
 		if (err == nil) != c.there || err != nil && (!errors.As(err, &refused) || refused.Code != hux.FeatureDisabled) {
 			t.Errorf("%s with %v: %v", c.route.Path, c.flags, err)
+		}
+	}
+}
+
+// A browser's cookie acts with our own origin and a body that no form can send:
+// JSON, or where the route takes bytes, of their own media type.
+func TestTheFenceReadsItsRoute(t *testing.T) {
+	console := &url.URL{Scheme: "https", Host: "console.example.org"}
+	s := &Server{config: &config.Config{ConsoleURL: console}}
+	browser := &identity.Identity{Method: identity.Session}
+	for _, c := range []struct {
+		media string
+		raw   bool
+		want  hux.Code // "" where it passes
+	}{
+		{"application/json", false, ""}, {"application/json; charset=utf-8", false, ""}, {"image/png", false, hux.UnsupportedMediaType}, {"", false, hux.UnsupportedMediaType},
+		{"image/png", true, ""}, {"application/octet-stream", true, ""}, {"application/json", true, ""}, {"", true, hux.UnsupportedMediaType},
+		{"text/plain", true, hux.UnsupportedMediaType}, {"text/plain; charset=utf-8", true, hux.UnsupportedMediaType}, {"Multipart/Form-Data; boundary=x", true, hux.UnsupportedMediaType},
+		{"application/x-www-form-urlencoded", true, hux.UnsupportedMediaType}, {"image/png, text/plain", true, hux.UnsupportedMediaType},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
+		r.Header.Set("Origin", console.String())
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		if c.media != "" {
+			r.Header.Set("Content-Type", c.media)
+		}
+		err := s.fence(r, identity.Console, browser, c.raw)
+		var refused *hux.Error
+		if errors.As(err, &refused) != (c.want != "") || refused != nil && refused.Code != c.want {
+			t.Errorf("%q, raw %t: %v, want %q", c.media, c.raw, err, c.want)
+		}
+		r.Header.Set("Origin", "https://chat.example.org")
+		if err := s.fence(r, identity.Console, browser, c.raw); !errors.As(err, &refused) || refused.Code != hux.CrossOrigin {
+			t.Errorf("%q, raw %t, from another origin: %v", c.media, c.raw, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,10 +18,11 @@ import (
 type access int
 
 const (
-	public   access = iota // anybody
-	signedIn               // whoever is authenticated
-	operator               // who holds the role hux-operator
-	human                  // a person; from a browser on the console origin only
+	public    access = iota // anybody
+	signedIn                // whoever is authenticated
+	uploading               // likewise, and the body is bytes of any media type
+	operator                // who holds the role hux-operator
+	human                   // a person; from a browser on the console origin only
 )
 
 // route is one line of the map of our own URLs.
@@ -163,7 +165,7 @@ func (s *Server) admit(site identity.Site, rt route, w http.ResponseWriter, r *h
 	if id == nil {
 		return s.signedOut(w, r, site)
 	}
-	if err := s.fence(r, site, id); err != nil {
+	if err := s.fence(r, site, id, rt.access == uploading); err != nil {
 		return err
 	}
 	switch rt.access {
@@ -189,10 +191,14 @@ func (s *Server) consoleRequired() error {
 	return hux.Errorf(hux.ConsoleRequired, "From a browser this is done on the console, %s.", api.Origin(s.console()))
 }
 
+// formTypes are the media types that a form of any page can send (HTML standard,
+// 4.10.21.8).
+var formTypes = []string{"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
+
 // fence keeps other origins from acting with a browser's cookie (contracts
-// 2.1): an unsafe method needs our own exact origin and a JSON body, which no
-// form of another page can send.
-func (s *Server) fence(r *http.Request, site identity.Site, id *identity.Identity) error {
+// 2.1): an unsafe method needs our own exact origin and a body that no form of
+// another page can send, JSON unless the route takes raw bytes.
+func (s *Server) fence(r *http.Request, site identity.Site, id *identity.Identity, raw bool) error {
 	if id.Method != identity.Session || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
@@ -203,7 +209,10 @@ func (s *Server) fence(r *http.Request, site identity.Site, id *identity.Identit
 	if o := r.Header["Origin"]; len(o) != 1 || o[0] != own || r.Header.Get("Sec-Fetch-Site") != "same-origin" {
 		return hux.Errorf(hux.CrossOrigin, "This is refused from another origin.")
 	}
-	if ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(ct), "application/json") {
+	switch media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); {
+	case raw && (err != nil || slices.Contains(formTypes, media)):
+		return hux.Errorf(hux.UnsupportedMediaType, "Send the bytes with the Content-Type that they have.")
+	case !raw && media != "application/json":
 		return hux.Errorf(hux.UnsupportedMediaType, "Send a JSON body with Content-Type: application/json.")
 	}
 	return nil

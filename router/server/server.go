@@ -60,6 +60,7 @@ type Server struct {
 
 	db        *store.DB
 	stores    *store.Pool
+	door      *api.Door
 	due       *due.Index
 	log       *event.Log
 	cards     []api.Route
@@ -193,12 +194,13 @@ func (s *Server) deal(registry []hux.Flag) error {
 		return err
 	}
 	frame.Due = s.due
+	s.door = api.NewDoor(schemas)
 	foundation := api.Foundation{
 		Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser, VectorsSHA256: contract.VectorsSHA256(), Modes: switchyard.Manifest(),
 	}
 	s.watchOver()
 	dealt := cards.New(cards.Parts{
-		Frame: frame, Door: api.NewDoor(schemas), Cursors: api.NewCursors(derive(c.Key, "cursors")),
+		Frame: frame, Schemas: schemas, Cursors: api.NewCursors(derive(c.Key, "cursors")),
 		Flags: s.flags, Closing: s.closing, Build: s.build, Stop: s.stopRun,
 		StopBypassed: c.StopBypassed, Alarmed: s.oversight.alarmed,
 	})

@@ -22,6 +22,7 @@ var layers = [][]string{
 	{"hux/event", "hux/due", "hux/store/storetest"},
 	{"hux/api"},
 	{"hux/record"},
+	{"hux/record/recordtest"},
 	{"hux/conversation"},
 	{"hux/timeline", "hux/memory", "hux/projects", "hux/artifacts", "hux/autonomy", "hux/modes", "hux/research", "hux/onboarding", "hux/privacy", "hux/releases"},
 	{"hux/cards"},
@@ -71,7 +72,7 @@ func TestImportsPointDown(t *testing.T) {
 			if importer, ok := only[imported]; ok && pkg.ImportPath != module+"/"+importer {
 				t.Errorf("%s imports %s, which only %s may", pkg.ImportPath, imported, importer)
 			}
-			if strings.HasPrefix(imported, module+"/tests") || imported == module+"/hux/store/storetest" {
+			if strings.HasPrefix(imported, module+"/tests") || imported == module+"/hux/store/storetest" || imported == module+"/hux/record/recordtest" {
 				t.Errorf("%s imports a test's package, %s", pkg.ImportPath, imported)
 			}
 			if at, ok := level[imported]; ok && at >= own {

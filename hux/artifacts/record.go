@@ -1,9 +1,8 @@
 package artifacts
 
 import (
-	"encoding/json"
-
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
 )
 
 // The names of the card's records and answers.
@@ -59,11 +58,11 @@ type Create struct {
 
 // Patch is hux.artifact.patch.v1, a merge patch (RFC 7396).
 type Patch struct {
-	Title       *string         `json:"title"`
-	ProjectID   json.RawMessage `json:"project_id"` // null takes it out of its project
-	State       *string         `json:"state"`
-	Sensitivity *string         `json:"sensitivity"`
-	Redaction   *hux.Redaction  `json:"redaction"`
+	Title       *string              `json:"title"`
+	ProjectID   api.Nullable[string] `json:"project_id"` // null takes it out of its project
+	State       *string              `json:"state"`
+	Sensitivity *string              `json:"sensitivity"`
+	Redaction   *hux.Redaction       `json:"redaction"`
 }
 
 // Version is hux.artifact_version.v1: what an artifact was at a time. It never

@@ -68,7 +68,7 @@ func New(p Parts) *Cards {
 		conversations.Routes(),
 		line.Routes(),
 		memory.Routes(),
-		projects.Routes(),
+		projects.New(p.Frame, p.Cursors).Routes(),
 		artifacts.Routes(),
 		autonomous.Routes(),
 		modes.Routes(),

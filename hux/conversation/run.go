@@ -65,7 +65,7 @@ func (s *Service) Active(tx store.Reader) (ids []string) {
 //
 // heard is when that was.
 func (s *Service) RunOfTurn(ch *record.Change, conversationID, turnID string) (run string, heard time.Time) {
-	key := s.keys.Short(turnsBucket, conversationID, turnID)
+	key := s.frame.Keys.Short(turnsBucket, conversationID, turnID)
 	if value := ch.Get(turnsBucket, key); value != nil {
 		run, heard = readTurn(value)
 		return run, heard
@@ -134,7 +134,7 @@ func (s *Service) nameKey(tx store.Reader, bucket, conversationID, name string) 
 	if c, err := s.records.Glance(tx, conversationID); err == nil && c != nil {
 		owner = c.Owner
 	}
-	return s.keys.Short(bucket, string(owner), name)
+	return s.frame.Keys.Short(bucket, string(owner), name)
 }
 
 // ClaimMessage is ClaimRun for a message.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/text/unicode/norm"
-
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/event"
@@ -21,7 +19,7 @@ import (
 // Service keeps conversations.
 type Service struct {
 	records *record.Collection[Conversation]
-	keys    *record.Keys
+	frame   *record.Frame
 	cursors *api.Cursors
 	flags   hux.Flags
 }
@@ -48,7 +46,7 @@ func New(frame *record.Frame, cursors *api.Cursors, flags hux.Flags) *Service {
 				}},
 			},
 		}),
-		keys: frame.Keys, cursors: cursors, flags: flags,
+		frame: frame, cursors: cursors, flags: flags,
 	}
 }
 
@@ -142,7 +140,7 @@ func (s *Service) create(w http.ResponseWriter, r *http.Request, call *api.Call)
 	if in.Title == "" {
 		in.Title = "New conversation"
 	}
-	in.Title = nameOf(in.Title)
+	in.Title = redact.Name(in.Title, schema.MaxName)
 	return s.records.Write(w, r, call, time.Time{}, func(ch *record.Change) (*Conversation, int, error) { return s.open(ch, in) })
 }
 
@@ -185,7 +183,7 @@ func (s *Service) open(ch *record.Change, in Create) (c *Conversation, status in
 	if ch.Call.User == "" {
 		return nil, 0, hux.Errorf(hux.HumanRequired, "This slot has several members: one of them must open the conversation.")
 	}
-	if err := knownProject(ch, in.ProjectID); err != nil {
+	if err := s.inProject(ch, in.ProjectID); err != nil {
 		return nil, 0, err
 	}
 	c, err = s.records.Create(ch, ch.Call.User, func(m hux.Meta) *Conversation {
@@ -215,24 +213,14 @@ func (r Ref) names() []Ref {
 	return []Ref{r}
 }
 
-func (s *Service) refKey(r Ref) string { return s.keys.Hash("external_ref", r.System, r.ID) }
+func (s *Service) refKey(r Ref) string { return s.frame.Keys.Hash("external_ref", r.System, r.ID) }
 
-// nameOf is a name as it is kept: in NFC, without secrets, and of no more
-// characters than a name may have, which a mask could bring it to.
-func nameOf(s string) string {
-	s, _ = redact.MaskText(norm.NFC.String(s))
-	if runes := []rune(s); len(runes) > schema.MaxName {
-		return string(runes[:schema.MaxName])
+// inProject says whether a conversation may be in a project that a body names.
+func (s *Service) inProject(ch *record.Change, id *string) error {
+	if id == nil {
+		return nil
 	}
-	return s
-}
-
-// knownProject says whether a project that a body names is one of the tenant's.
-func knownProject(tx store.Reader, id *string) error {
-	if id != nil && tx.Get("hux.project.v1", *id) == nil {
-		return hux.Errorf(hux.UnknownReference, "There is no such project.")
-	}
-	return nil
+	return s.frame.Refer(ch, ch.Call, "hux.project.v1", *id, "project")
 }
 
 func (s *Service) checkProjects(projectID *string, tags []string) error {
@@ -244,11 +232,11 @@ func (s *Service) checkProjects(projectID *string, tags []string) error {
 
 // Patch is hux.conversation.patch.v1, a merge patch (RFC 7396).
 type Patch struct {
-	Title     *string         `json:"title"`
-	Pinned    *bool           `json:"pinned"`
-	State     *string         `json:"state"`
-	ProjectID json.RawMessage `json:"project_id"` // null takes it out of its project
-	Tags      []string        `json:"tags"`
+	Title     *string              `json:"title"`
+	Pinned    *bool                `json:"pinned"`
+	State     *string              `json:"state"`
+	ProjectID api.Nullable[string] `json:"project_id"` // null takes it out of its project
+	Tags      []string             `json:"tags"`
 }
 
 func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) error {
@@ -256,13 +244,7 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) 
 	if err != nil {
 		return err
 	}
-	var project *string
-	if in.ProjectID != nil {
-		if err := json.Unmarshal(in.ProjectID, &project); err != nil {
-			return err
-		}
-	}
-	if in.ProjectID != nil || in.Tags != nil {
+	if in.ProjectID.There || in.Tags != nil {
 		if err := s.checkProjects(new(string), in.Tags); err != nil {
 			return err
 		}
@@ -272,20 +254,16 @@ func (s *Service) patch(w http.ResponseWriter, r *http.Request, call *api.Call) 
 			if c.State == Forgotten {
 				return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
 			}
-			if err := knownProject(ch, project); err != nil {
+			if err := s.inProject(ch, in.ProjectID.Value); err != nil {
 				return err
 			}
 			if in.Title != nil {
-				c.Title = nameOf(*in.Title)
+				c.Title = redact.Name(*in.Title, schema.MaxName)
 			}
-			if in.Pinned != nil {
-				c.Pinned = *in.Pinned
-			}
-			if in.State != nil {
-				c.State = *in.State
-			}
-			if in.ProjectID != nil {
-				c.ProjectID = project
+			api.Set(&c.Pinned, in.Pinned)
+			api.Set(&c.State, in.State)
+			if in.ProjectID.There {
+				c.ProjectID = in.ProjectID.Value
 			}
 			if in.Tags != nil {
 				c.Tags = in.Tags

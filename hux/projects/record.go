@@ -1,9 +1,8 @@
 package projects
 
 import (
-	"encoding/json"
-
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
 )
 
 // The names of the card's records and answers.
@@ -41,14 +40,14 @@ type Create struct {
 // Patch is hux.project.patch.v1, a merge patch (RFC 7396). What may be taken
 // away is null for it.
 type Patch struct {
-	Title           *string         `json:"title"`
-	Description     json.RawMessage `json:"description"`
-	State           *string         `json:"state"`
-	Tags            []string        `json:"tags"`
-	Pinned          *bool           `json:"pinned"`
-	MemoryScope     *string         `json:"memory_scope"`
-	DefaultMode     json.RawMessage `json:"default_mode"`
-	InstructionsRef json.RawMessage `json:"instructions_ref"`
+	Title           *string              `json:"title"`
+	Description     api.Nullable[string] `json:"description"`
+	State           *string              `json:"state"`
+	Tags            []string             `json:"tags"`
+	Pinned          *bool                `json:"pinned"`
+	MemoryScope     *string              `json:"memory_scope"`
+	DefaultMode     api.Nullable[string] `json:"default_mode"`
+	InstructionsRef api.Nullable[string] `json:"instructions_ref"`
 }
 
 // Branch is hux.conversation.branch.v1: where a child begins, by one of the

@@ -3,6 +3,7 @@ package projects
 
 import (
 	"net/http"
+	"slices"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -13,22 +14,22 @@ import (
 const Flag = "hux.projects"
 
 // Routes are the card's lines of /hux/v1.
-func Routes() []api.Route {
+func (s *Service) Routes() []api.Route {
 	flags := []string{Flag}
 	person := []hux.Kind{hux.KindHuman}
 	return []api.Route{
 		{
 			Method: "GET", Path: "/projects", Summary: "The tenant's projects, newest first",
-			Flags: flags, Query: []string{"cursor", "limit", "state", "tag"}, Record: Schema, Answer: api.Page,
+			Flags: flags, Query: slices.Concat([]string{"cursor", "limit"}, filters), Record: Schema, Answer: api.Page, Handler: s.projects.Lists(s.cursors, filters, passes),
 		},
 		{
 			Method: "POST", Path: "/projects", Summary: "Makes a project",
-			Flags: flags, Request: "hux.project.create.v1", Status: []int{http.StatusCreated}, Record: Schema, Errors: []hux.Code{hux.UnknownReference},
+			Flags: flags, Request: "hux.project.create.v1", Status: []int{http.StatusCreated}, Record: Schema, Errors: []hux.Code{hux.UnknownReference}, Handler: s.create,
 		},
-		{Method: "GET", Path: "/projects/{id}", Summary: "A project", Flags: flags, Record: Schema},
+		{Method: "GET", Path: "/projects/{id}", Summary: "A project", Flags: flags, Record: Schema, Handler: s.projects.Get},
 		{
 			Method: "PATCH", Path: "/projects/{id}", Summary: "Changes a project, as a merge patch (RFC 7396); to archive it moves nothing out of it",
-			Flags: flags, Request: "hux.project.patch.v1", IfMatch: true, Record: Schema, Errors: []hux.Code{hux.UnknownReference, hux.InvalidTransition},
+			Flags: flags, Request: "hux.project.patch.v1", IfMatch: true, Record: Schema, Errors: []hux.Code{hux.UnknownReference, hux.InvalidTransition}, Handler: s.patch,
 		},
 		{
 			Method: "POST", Path: "/projects/{id}/forget", Summary: "Forgets a project: its artifacts go, and its conversations leave it",

@@ -20,7 +20,7 @@ type Frame struct {
 	Keys *Keys      // by which requests are known again
 	Due  *due.Index // where they say what falls due
 
-	collections []indexed
+	collections []collection
 }
 
 // Plan is what must be known of a change before its transaction begins.

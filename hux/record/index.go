@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/store"
 )
@@ -159,8 +160,10 @@ func (c *Collection[T]) buildMore(tx *store.Tx) (done bool, err error) {
 	return b.Done, tx.Put(buildsBucket, c.spec.Name, value)
 }
 
-// indexed is a collection, as Prepare sees it.
-type indexed interface {
+// collection is a Collection of any record.
+type collection interface {
+	name() string
+	sees(tx store.Reader, call *api.Call, id string) (bool, error)
 	built(tx store.Reader) (build, error)
 	buildMore(tx *store.Tx) (done bool, err error)
 }

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"regexp"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // MaskText gives s with the secret-shaped parts of it replaced by Masked, and
@@ -276,4 +278,14 @@ func noUserAndPassword(v string) bool {
 	}
 	text, err := encoding.DecodeString(strings.TrimRight(v, "="))
 	return err != nil || !strings.Contains(string(text), ":")
+}
+
+// Name is a text that people give, as it is kept: in NFC, without secrets, and of
+// at most that many characters, which a mask could bring it beyond.
+func Name(s string, most int) string {
+	s, _ = MaskText(norm.NFC.String(s))
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most])
+	}
+	return s
 }

@@ -301,6 +301,9 @@ func validName(v any) error {
 // MaxName bounds a name, in characters after NFC (contracts 2.7).
 const MaxName = 200
 
+// MaxDescription bounds a description, in characters (contracts 2.7).
+const MaxDescription = 2000
+
 // maxNameBytes is what a name may take before NFC, which makes one character
 // of several.
 const maxNameBytes = 16 * MaxName

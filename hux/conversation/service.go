@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"

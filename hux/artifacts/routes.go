@@ -3,6 +3,7 @@ package artifacts
 
 import (
 	"net/http"
+	"slices"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
@@ -15,7 +16,7 @@ const Flag = "hux.artifacts"
 const Multimodal = "hux.multimodal"
 
 // Routes are the card's lines of /hux/v1.
-func Routes() []api.Route {
+func (s *Service) Routes() []api.Route {
 	flags := []string{Flag}
 	created := []int{http.StatusCreated}
 	person := []hux.Kind{hux.KindHuman}
@@ -23,22 +24,22 @@ func Routes() []api.Route {
 	return []api.Route{
 		{
 			Method: "GET", Path: "/artifacts", Summary: "The artifacts that the caller may see, newest first",
-			Flags: flags, Query: []string{"cursor", "limit", "conversation_id", "project_id", "type", "state"}, Record: Schema, Answer: api.Page,
+			Flags: flags, Query: slices.Concat([]string{"cursor", "limit"}, filters), Record: Schema, Answer: api.Page, Handler: s.artifacts.Lists(s.cursors, filters, passes),
 		},
 		{
 			Method: "POST", Path: "/artifacts", Summary: "Makes an artifact, which has no version yet",
 			Flags: flags, Request: "hux.artifact.create.v1", Status: created, Record: Schema,
-			Errors: []hux.Code{hux.UnknownReference, hux.LineageCycle, hux.ConversationForgotten, hux.PrivateHistory},
+			Errors: []hux.Code{hux.UnknownReference, hux.LineageCycle, hux.ConversationForgotten, hux.PrivateHistory}, Handler: s.create,
 		},
 		{
 			Method: "POST", Path: "/artifacts/blobs", Summary: "Stores bytes for a version to name",
 			Flags: []string{Multimodal}, Raw: true, MaxBody: MaxBlob, Status: created, Record: BlobSchema,
 			Errors: []hux.Code{hux.IdempotencyInProgress, hux.SchemaInvalid, hux.MetadataKept},
 		},
-		{Method: "GET", Path: one, Summary: "An artifact", Flags: flags, Record: Schema},
+		{Method: "GET", Path: one, Summary: "An artifact", Flags: flags, Record: Schema, Handler: s.artifacts.Get},
 		{
 			Method: "PATCH", Path: one, Summary: "Changes what may change of an artifact, as a merge patch (RFC 7396)",
-			Flags: flags, Request: "hux.artifact.patch.v1", IfMatch: true, Record: Schema, Errors: []hux.Code{hux.UnknownReference, hux.InvalidTransition},
+			Flags: flags, Request: "hux.artifact.patch.v1", IfMatch: true, Record: Schema, Errors: []hux.Code{hux.UnknownReference, hux.InvalidTransition}, Handler: s.patch,
 		},
 		{
 			Method: "POST", Path: one + "/forget", Summary: "Forgets an artifact with all of its versions",
@@ -53,14 +54,14 @@ func Routes() []api.Route {
 		},
 		{
 			Method: "GET", Path: one + "/versions", Summary: "An artifact's versions, newest first; a page with much content is a short one",
-			Flags: flags, Query: []string{"cursor", "limit"}, Record: VersionSchema, Answer: api.Page, Errors: []hux.Code{hux.Gone},
+			Flags: flags, Query: []string{"cursor", "limit"}, Record: VersionSchema, Answer: api.Page, Errors: []hux.Code{hux.Gone}, Handler: s.listVersions,
 		},
 		{
 			Method: "POST", Path: one + "/versions", Summary: "Adds a version to the one that it was made from, if that is the last",
 			Flags: flags, Request: "hux.artifact_version.create.v1", Status: created, Record: VersionSchema,
-			Errors: []hux.Code{hux.VersionConflict, hux.NoChange, hux.PatchDoesNotApply, hux.UnknownReference},
+			Errors: []hux.Code{hux.VersionConflict, hux.NoChange, hux.PatchDoesNotApply, hux.UnknownReference}, Handler: s.addVersion,
 		},
-		{Method: "GET", Path: version, Summary: "A version with its content", Flags: flags, Record: VersionSchema, Errors: []hux.Code{hux.Gone}},
+		{Method: "GET", Path: version, Summary: "A version with its content", Flags: flags, Record: VersionSchema, Errors: []hux.Code{hux.Gone}, Handler: s.getVersion},
 		{Method: "GET", Path: version + "/content", Summary: "A version's content alone", Flags: flags, Answer: api.Bytes, Errors: []hux.Code{hux.Gone}},
 		{
 			Method: "GET", Path: version + "/diff", Summary: "What differs between an earlier version and this one",

@@ -69,7 +69,7 @@ func New(p Parts) *Cards {
 		line.Routes(),
 		memory.Routes(),
 		projects.New(p.Frame, p.Cursors).Routes(),
-		artifacts.Routes(),
+		artifacts.New(p.Frame, p.Cursors).Routes(),
 		autonomous.Routes(),
 		modes.Routes(),
 		research.Routes(),

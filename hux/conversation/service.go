@@ -219,7 +219,8 @@ func (s *Service) inProject(ch *record.Change, id *string) error {
 	if id == nil {
 		return nil
 	}
-	return s.frame.Refer(ch, ch.Call, "hux.project.v1", *id, "project")
+	_, err := s.frame.Refer(ch, ch.Call, "hux.project.v1", *id, "project")
+	return err
 }
 
 func (s *Service) checkProjects(projectID *string, tags []string) error {

@@ -39,7 +39,11 @@ func passes(p *Project, filters map[string]string) bool {
 
 // refer holds the artifact that says how to work in a project.
 func (s *Service) refer(ch *record.Change, id string) error {
-	return s.frame.Refer(ch, ch.Call, "hux.artifact.v1", id, "artifact")
+	if id == "" {
+		return nil
+	}
+	_, err := s.frame.Refer(ch, ch.Call, "hux.artifact.v1", id, "artifact")
+	return err
 }
 
 // create makes a project, which is the tenant's.

@@ -7,7 +7,6 @@ import (
 	"maps"
 
 	"bstein.dev/hux/hux"
-	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/store"
 )
@@ -163,7 +162,7 @@ func (c *Collection[T]) buildMore(tx *store.Tx) (done bool, err error) {
 // collection is a Collection of any record.
 type collection interface {
 	name() string
-	sees(tx store.Reader, call *api.Call, id string) (bool, error)
+	meta(tx store.Reader, id string) (*hux.Meta, error)
 	built(tx store.Reader) (build, error)
 	buildMore(tx *store.Tx) (done bool, err error)
 }

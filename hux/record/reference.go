@@ -7,25 +7,30 @@ import (
 )
 
 // Refer holds what a body refers to: a record of a kind, by the name of its
-// schema, that the caller may see. what is what people call such a record. Any
-// other id is unknown_reference; "" refers to nothing.
-func (f *Frame) Refer(tx store.Reader, call *api.Call, schema, id, what string) error {
-	if id == "" {
-		return nil
-	}
+// schema, that the caller may see; and gives its owner. what is what people call
+// such a record. Any other id is unknown_reference.
+func (f *Frame) Refer(tx store.Reader, call *api.Call, schema, id, what string) (owner hux.User, err error) {
 	for _, c := range f.collections {
-		if c.name() == schema {
-			if seen, err := c.sees(tx, call, id); seen || err != nil {
-				return err
-			}
+		if c.name() != schema {
+			continue
+		}
+		m, err := c.meta(tx, id)
+		if err != nil {
+			return "", err
+		}
+		if m != nil && call.Sees(m.Owner) {
+			return m.Owner, nil
 		}
 	}
-	return hux.Errorf(hux.UnknownReference, "There is no such %s.", what)
+	return "", hux.Errorf(hux.UnknownReference, "There is no such %s.", what)
 }
 
 func (c *Collection[T]) name() string { return c.spec.Name }
 
-func (c *Collection[T]) sees(tx store.Reader, call *api.Call, id string) (bool, error) {
+func (c *Collection[T]) meta(tx store.Reader, id string) (*hux.Meta, error) {
 	r, err := c.Read(tx, id)
-	return r != nil && call.Sees(c.spec.Meta(r).Owner), err
+	if r == nil {
+		return nil, err
+	}
+	return c.spec.Meta(r), nil
 }

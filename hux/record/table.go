@@ -2,7 +2,9 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 
+	"bstein.dev/hux/hux/api"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -54,4 +56,25 @@ func (t Table[T]) List(tx store.Reader, prefix string) (rows []Row[T], err error
 		rows = append(rows, Row[T]{e.Key, row})
 	}
 	return rows, nil
+}
+
+// Page is a page of a list of what stands under the keys that begin with prefix,
+// the last first; one with much in it is short.
+func (t Table[T]) Page(tx store.Reader, prefix string, l api.List) (p Page[*T], err error) {
+	p.Items = []*T{}
+	size, last := 0, ""
+	walked := tx.ScanBack(string(t), prefix, l.After, func(key string, value []byte) bool {
+		if len(p.Items) == l.Limit || len(p.Items) > 0 && size+len(value) > PageBytes {
+			next := l.Next(last)
+			p.Next = &next
+			return false
+		}
+		var row *T
+		if row, err = t.decode(key, value); err != nil {
+			return false
+		}
+		p.Items, size, last = append(p.Items, row), size+len(value), key
+		return true
+	})
+	return p, errors.Join(walked, err)
 }

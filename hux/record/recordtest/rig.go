@@ -3,6 +3,7 @@
 package recordtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -156,19 +157,22 @@ func (r *Rig) Do(call *api.Call, route, body string, header ...string) Answer {
 // Valid holds a record against its schema and its rule.
 func (r *Rig) Valid(name string, body []byte) {
 	r.t.Helper()
-	v, err := schema.Parse(body)
+	var v any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	err := decoder.Decode(&v)
 	if err == nil {
 		err = r.Schemas.Validate(name, v)
 	}
 	if err == nil && r.rules[name] != nil {
 		var faults []schema.Fault
 		if faults, err = r.rules[name](body); len(faults) > 0 {
-			r.t.Errorf("%s breaks its rules: %v\n%s", name, faults, body)
+			r.t.Errorf("%s breaks its rules: %v\n%.2000s", name, faults, body)
 		}
 	}
 	if err != nil {
 		var e *hux.Error
 		errors.As(err, &e)
-		r.t.Errorf("%s: %v %v\n%s", name, err, e, body)
+		r.t.Errorf("%s: %v %v\n%.2000s", name, err, e, body)
 	}
 }

@@ -7,7 +7,7 @@ SHELL := /bin/bash
 GOLANGCI := v2.15.0
 LINTER := .cache/bin/golangci-lint-$(GOLANGCI)
 
-.PHONY: help run build check fmt vet lint types types-generate test test-go test-schemathesis test-browser test-keycloak test-agent test-webui contract-accept fuzz crash load deps clean
+.PHONY: help lines run build check fmt vet lint types types-generate test test-go test-schemathesis test-browser test-keycloak test-agent test-webui contract-accept fuzz crash load deps clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -89,6 +89,9 @@ crash: ## kill hux in the middle of writing, CRASHES times
 
 load: build ## the figures of docs/performance.md
 	go run ./tests/load
+
+lines: ## how many lines of code there are, by folder
+	@tests/lines.sh
 
 clean:
 	rm -rf bin .cache tests/node_modules

@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"hux/cards"},
 	{"bridge/reference"},
 	{"bridge"},
-	{"router/config", "router/identity", "router/tenant", "router/proxy", "router/mirror", "router/demo", "router/hermes"},
+	{"router/config", "router/identity", "router/tenant", "router/proxy", "router/webui", "router/demo", "router/hermes"},
 	{"router/server"},
 	{"router"},
 }

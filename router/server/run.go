@@ -79,7 +79,7 @@ func (s *Server) begin(ctx context.Context, parts *errgroup.Group) {
 	parts.Go(func() error { return s.identity.Run(ctx) })
 	if s.rules.Switched(autonomy.Flag) {
 		parts.Go(func() error {
-			s.mirror.Run(s.closing)
+			s.webui.Run(s.closing)
 			return nil
 		})
 	}

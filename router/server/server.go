@@ -34,9 +34,9 @@ import (
 	"bstein.dev/hux/hux/store"
 	"bstein.dev/hux/router/config"
 	"bstein.dev/hux/router/identity"
-	"bstein.dev/hux/router/mirror"
 	"bstein.dev/hux/router/proxy"
 	"bstein.dev/hux/router/tenant"
+	"bstein.dev/hux/router/webui"
 )
 
 // Options is what New needs besides the configuration.
@@ -65,7 +65,7 @@ type Server struct {
 	log       *event.Log
 	cards     []api.Route
 	served    map[string]bool // the flags that the cards serve
-	mirror    *mirror.Mirror
+	webui     *webui.Service
 	contract  *reference.Contract
 	identity  *identity.Service
 	tenants   *tenant.Service
@@ -150,7 +150,7 @@ func (s *Server) join(registry []hux.Flag) (err error) {
 		UploadLimit: c.UploadLimit, TempDir: c.TempDir, HeaderTimeout: c.UpstreamTimeout, MaxInFlight: c.SlotConnections,
 		Registry: s.registry, OnDown: s.tenants.Suspect, Refuse: s.failWebUI,
 		Health:  func(t proxy.Target) bool { return s.tenants.State(t.Slot) != tenant.Down },
-		Instead: s.asksInstead,
+		Instead: s.answeredInstead,
 	})
 	if err != nil {
 		return fmt.Errorf("proxy: %w", err)
@@ -207,7 +207,7 @@ func (s *Server) deal(registry []hux.Flag) error {
 	if s.cards, err = foundation.Routes(dealt.Routes); err != nil {
 		return err
 	}
-	s.mirror = mirror.New(mirror.Options{Autonomy: dealt.Autonomy, Lease: s.stores.Lease, Slots: s.webUIs, Way: s.wayTo})
+	s.webui = webui.New(webui.Options{Autonomy: dealt.Autonomy, Lease: s.stores.Lease, Slots: s.watchedSlots, Dial: s.dialWebUI})
 	s.served = api.Served(s.cards)
 	for _, f := range registry {
 		if s.flags.Enabled(f.Name) && s.served[f.Name] {

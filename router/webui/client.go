@@ -1,4 +1,4 @@
-package mirror
+package webui
 
 import (
 	"bytes"
@@ -14,27 +14,28 @@ import (
 	"time"
 )
 
-// webUI is the WebUI of one slot as a program speaks to it: without Origin and
-// Referer, for which it asks no token against forged requests.
-type webUI struct{ client http.Client }
+// client speaks to the WebUI of one slot. It sends no Origin and no Referer, so
+// the WebUI asks for no token against forged requests.
+type client struct{ http http.Client }
 
 const (
-	patience   = 15 * time.Second // for one answer; a stop waits up to that long for the agent
-	maxAnswer  = 128 << 10        // bytes of one
-	maxRefusal = 4 << 10          // bytes of one that is no success
+	answerWithin = 15 * time.Second // the WebUI may wait for the agent before it answers a stop
+	maxAnswer    = 128 << 10        // bytes of an answer
+	maxRefusal   = 4 << 10          // bytes that are read of an answer that is no success
 )
 
 var errTooLarge = errors.New("the WebUI's answer is too large")
 
-func newWebUI(transport http.RoundTripper) *webUI {
-	return &webUI{http.Client{
+func newClient(transport http.RoundTripper) *client {
+	return &client{http.Client{
 		Transport: transport, Jar: &jar{kept: map[string]string{}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// jar keeps the session that the WebUI makes of the identity header; without it
-// each request would make another. It is for one WebUI alone.
+// jar keeps the cookie of the session that the WebUI starts for the identity
+// header. Without it each request would start another session. A jar is for one
+// WebUI alone.
 type jar struct {
 	mu   sync.Mutex
 	kept map[string]string
@@ -61,7 +62,7 @@ func (j *jar) Cookies(*url.URL) (cookies []*http.Cookie) {
 	return cookies
 }
 
-// refused is an answer that is no success.
+// refused is an answer with a status other than 200.
 type refused struct {
 	status int
 	says   string
@@ -70,8 +71,8 @@ type refused struct {
 func (r *refused) Error() string { return fmt.Sprintf("the WebUI answers %d %s", r.status, r.says) }
 
 // do sends a request and reads its JSON answer.
-func (u *webUI) do(ctx context.Context, method, path string, query url.Values, body, answer any) error {
-	return u.read(ctx, method, path, query, body, func(in io.Reader) error {
+func (c *client) do(ctx context.Context, method, path string, query url.Values, body, answer any) error {
+	return c.read(ctx, method, path, query, body, func(in io.Reader) error {
 		text, err := io.ReadAll(io.LimitReader(in, maxAnswer+1))
 		if err == nil && len(text) > maxAnswer {
 			err = errTooLarge
@@ -83,11 +84,10 @@ func (u *webUI) do(ctx context.Context, method, path string, query url.Values, b
 	})
 }
 
-// read sends a request and has what succeeds read by answer, which takes no
-// more of it than it has use for: what a WebUI sends may be as large as it
-// likes.
-func (u *webUI) read(ctx context.Context, method, path string, query url.Values, body any, answer func(io.Reader) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// read sends a request and, if it succeeds, has answer read the body. The body
+// may be of any size, so answer reads no more of it than it needs.
+func (c *client) read(ctx context.Context, method, path string, query url.Values, body any, answer func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	var content io.Reader
 	if body != nil {
@@ -104,7 +104,7 @@ func (u *webUI) read(ctx context.Context, method, path string, query url.Values,
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := u.client.Do(req)
+	res, err := c.http.Do(req)
 	if err != nil {
 		return err
 	}
@@ -121,12 +121,12 @@ func (u *webUI) read(ctx context.Context, method, path string, query url.Values,
 
 func ofSession(id string) url.Values { return url.Values{"session_id": {id}} }
 
-// stream is the turn that is under way in a session, "" for none.
-func (u *webUI) stream(ctx context.Context, session string) (string, error) {
+// stream names the turn that is under way in a session; "" if there is none.
+func (c *client) stream(ctx context.Context, session string) (string, error) {
 	var answer struct {
 		Stream *string `json:"active_stream_id"`
 	}
-	err := u.do(ctx, http.MethodGet, "/api/session/status", ofSession(session), nil, &answer)
+	err := c.do(ctx, http.MethodGet, "/api/session/status", ofSession(session), nil, &answer)
 	if gone := (*refused)(nil); errors.As(err, &gone) && gone.status == http.StatusNotFound {
 		return "", nil // it has no file yet, or none any more
 	}
@@ -136,12 +136,12 @@ func (u *webUI) stream(ctx context.Context, session string) (string, error) {
 	return *answer.Stream, nil
 }
 
-// errStale says that the WebUI does not wait for the answer, or can't pass it
-// on.
+// errStale says that the WebUI does not wait for the answer, or can't pass it on
+// to its agent.
 var errStale = errors.New("the WebUI does not wait for this answer")
 
 // respond answers an approval with once or deny.
-func (u *webUI) respond(ctx context.Context, session string, p *pending, choice string) error {
+func (c *client) respond(ctx context.Context, session string, p *pending, choice string) error {
 	body := map[string]any{"session_id": session, "approval_id": p.ID, "choice": choice}
 	if p.RunID != "" && p.Token != "" {
 		body["run_id"], body["mirror_token"] = p.RunID, p.Token
@@ -150,7 +150,7 @@ func (u *webUI) respond(ctx context.Context, session string, p *pending, choice 
 		OK    bool `json:"ok"`
 		Stale bool `json:"stale_cleared"`
 	}
-	err := u.do(ctx, http.MethodPost, "/api/approval/respond", nil, body, &answer)
+	err := c.do(ctx, http.MethodPost, "/api/approval/respond", nil, body, &answer)
 	if r := (*refused)(nil); errors.As(err, &r) && r.status == http.StatusConflict && r.says != "gateway_approval_in_progress" {
 		return errStale
 	}
@@ -160,10 +160,10 @@ func (u *webUI) respond(ctx context.Context, session string, p *pending, choice 
 	return err
 }
 
-// changes follows the list of sessions and calls changed each time that
-// something in it has, and once when nothing is missed from then on. It ends
-// with an error.
-func (u *webUI) changes(ctx context.Context, changed func()) error {
+// changes follows the WebUI's list of sessions. It calls changed once when the
+// stream has begun, from when on it misses nothing, and then at each change of
+// the list. It always ends with an error.
+func (c *client) changes(ctx context.Context, changed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	silent := time.AfterFunc(silence, cancel)
@@ -173,7 +173,7 @@ func (u *webUI) changes(ctx context.Context, changed func()) error {
 		return err
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	res, err := u.client.Do(req)
+	res, err := c.http.Do(req)
 	if err != nil {
 		return err
 	}
@@ -199,27 +199,27 @@ func (u *webUI) changes(ctx context.Context, changed func()) error {
 	}
 }
 
-// silence is how long the list of sessions may say nothing, not even that the
-// connection lives, which it does every 5 s.
+// silence is how long the stream of the list of sessions may say nothing before
+// it counts as broken. The WebUI sends a sign of life every 5 s.
 const silence = 40 * time.Second
 
-// cancel asks for the stop of a turn, and reports whether there was one to
+// cancel asks the WebUI to stop a turn, and reports whether there was a turn to
 // stop. The WebUI answers once the agent's gateway has taken the stop.
-func (u *webUI) cancel(ctx context.Context, stream string) (was bool, err error) {
+func (c *client) cancel(ctx context.Context, stream string) (was bool, err error) {
 	var answer struct {
 		Cancelled bool `json:"cancelled"`
 	}
-	err = u.do(ctx, http.MethodGet, "/api/chat/cancel", url.Values{"stream_id": {stream}}, nil, &answer)
+	err = c.do(ctx, http.MethodGet, "/api/chat/cancel", url.Values{"stream_id": {stream}}, nil, &answer)
 	return answer.Cancelled, err
 }
 
 // status says whether a turn is under way, and whether the WebUI has ever heard
 // of it.
-func (u *webUI) status(ctx context.Context, stream string) (active, known bool, err error) {
+func (c *client) status(ctx context.Context, stream string) (active, known bool, err error) {
 	var answer struct {
 		Active bool `json:"active"`
 		Replay bool `json:"replay_available"`
 	}
-	err = u.do(ctx, http.MethodGet, "/api/chat/stream/status", url.Values{"stream_id": {stream}}, nil, &answer)
+	err = c.do(ctx, http.MethodGet, "/api/chat/stream/status", url.Values{"stream_id": {stream}}, nil, &answer)
 	return answer.Active, answer.Active || answer.Replay, err
 }

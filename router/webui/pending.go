@@ -1,4 +1,4 @@
-package mirror
+package webui
 
 import (
 	"bufio"
@@ -20,9 +20,9 @@ type pending struct {
 	Command     string
 	Description string
 	Args        any    // as schema.Parse gives it
-	RunID       string // of the agent's gateway, with Token
+	RunID       string // of the agent's gateway; an answer must name RunID and Token
 	Token       string
-	Unfit       string // why nobody can be asked about it; then only its names are known
+	Unfit       string // why nobody can be asked about it; then ID, RunID and Token are all that is known
 }
 
 // PendingPath is where a page of the WebUI asks for the approval that its session
@@ -31,14 +31,14 @@ const PendingPath = "/api/approval/pending"
 
 const tooLarge = "it is too large"
 
-// maxSkimmed is how much of an answer that is too large is looked through for
-// the names of what it asks.
+// maxSkimmed is how many bytes of an answer that is too large are searched for
+// the approval's ids.
 const maxSkimmed = 16 << 20
 
-// pending is the first approval that a session waits for, or nil. Others stand
-// behind it.
-func (u *webUI) pending(ctx context.Context, session string) (p *pending, err error) {
-	err = u.read(ctx, http.MethodGet, PendingPath, ofSession(session), nil, func(in io.Reader) error {
+// pending reads the first approval that a session waits for; nil if it waits for
+// none. Further ones show only once the first is answered.
+func (c *client) pending(ctx context.Context, session string) (p *pending, err error) {
+	err = c.read(ctx, http.MethodGet, PendingPath, ofSession(session), nil, func(in io.Reader) error {
 		text, err := io.ReadAll(io.LimitReader(in, maxAnswer+1))
 		if err != nil {
 			return err
@@ -65,8 +65,8 @@ func (u *webUI) pending(ctx context.Context, session string) (p *pending, err er
 	return p, err
 }
 
-// readPending reads an answer as strictly as the body of an agent's question:
-// nothing in it may have two meanings, and numbers stay what they are.
+// readPending reads an answer as strictly as the API reads the body of an agent's
+// question: nothing in it may have two meanings, and numbers keep their digits.
 func readPending(text []byte) (*pending, error) {
 	var answer struct {
 		Pending map[string]json.RawMessage `json:"pending"`
@@ -104,9 +104,10 @@ func readPending(text []byte) (*pending, error) {
 // maxName is the longest of the names that skim keeps, in bytes.
 const maxName = 1 << 10
 
-// skim finds in an answer of any size what an answer to it must name, and holds
-// no more of it than one name. What it finds is for a refusal alone. The error is
-// the reader's, if that fails before its end.
+// skim finds in a body of any size the ids that an answer to the approval must
+// name. It holds no more of the body than one name at a time. What it finds may
+// be used for a denial only. The error is the reader's, if that fails before its
+// end.
 func skim(in io.Reader) (*pending, error) {
 	p := &pending{}
 	members := map[string]*string{"approval_id": &p.ID, "run_id": &p.RunID, "_gateway_mirror_token": &p.Token}
@@ -141,8 +142,8 @@ func skim(in io.Reader) (*pending, error) {
 	}
 }
 
-// skimString reads a string up to its end; ok is false if it is longer than any
-// name, or none.
+// skimString reads a JSON string up to its end. ok is false if it is longer than
+// maxName or no string.
 func skimString(r *bufio.Reader) (text string, ok bool) {
 	quoted := []byte{'"'}
 	for {

@@ -1,4 +1,4 @@
-package mirror
+package webui
 
 import (
 	"context"
@@ -26,9 +26,10 @@ type listed struct {
 }
 
 // waiting lists the sessions that wait for an approval, as far as the list can
-// be read. One whose id is none is left out: no provenance could name it.
-func (u *webUI) waiting(ctx context.Context) (ids []string, err error) {
-	err = u.read(ctx, http.MethodGet, "/api/sessions", nil, nil, func(in io.Reader) error {
+// be read. A session whose id has not the form of one is left out: no record
+// could name it.
+func (c *client) waiting(ctx context.Context) (ids []string, err error) {
+	err = c.read(ctx, http.MethodGet, "/api/sessions", nil, nil, func(in io.Reader) error {
 		return eachSession(in, func(s listed) bool {
 			if s.Attention != nil && s.Attention.Kind == "approval" && hux.ValidForeignID(s.ID) {
 				ids = append(ids, s.ID)
@@ -42,8 +43,8 @@ func (u *webUI) waiting(ctx context.Context) (ids []string, err error) {
 	return ids, err
 }
 
-// eachSession gives each session of the list to fn, until that has enough. It
-// holds one at a time.
+// eachSession gives each session of the list to fn until fn returns false. It
+// holds one session at a time.
 func eachSession(in io.Reader, fn func(listed) bool) error {
 	left := &io.LimitedReader{R: io.LimitReader(in, maxList)}
 	d := json.NewDecoder(left)

@@ -1,4 +1,4 @@
-package mirror
+package webui
 
 import (
 	"cmp"
@@ -18,39 +18,40 @@ import (
 // watcher watches one slot's WebUI.
 type watcher struct {
 	slot     Slot
-	webUI    *webUI
+	webUI    *client
 	autonomy *autonomy.Service
 	db       *store.Lease
 	ctx      context.Context
 	stop     context.CancelFunc
 	changed  chan struct{} // holds one: the list of sessions has changed
 
-	fresh *rate.Limiter // approvals that are new
+	fresh *rate.Limiter // of approvals that hux has not seen before
 
 	running  sync.WaitGroup
 	mu       sync.Mutex
-	sessions map[string]bool // that are seen to; true where one is to be looked at again
-	queue    []string        // those whose turn comes then
-	more     bool            // the queue was full: the list is to be read again
+	sessions map[string]bool // sessions with a goroutine in see; true: see the session once more after that
+	queue    []string        // sessions that wait for a place in sessions
+	more     bool            // the queue was full: read the list again when there is room
 }
 
 const (
-	maxSessions  = 64                     // seen to at a time, of one slot
-	maxQueue     = 1024                   // that wait for that
-	freshRate    = 5                      // approvals a second that are new, of one slot
-	freshBurst   = 20                     // of them at once
-	between      = 500 * time.Millisecond // two looks at the list of sessions
-	pendingEvery = 2 * time.Second        // a look whether an approval is still waited for
-	afterAnswer  = 50 * time.Millisecond  // until it is looked what a session waits for next; more where it is the same
-	atMost       = 30 * time.Second       // between two attempts
-	maxAnswers   = 6                      // that a WebUI is given to one approval
+	maxSessions  = 64                     // sessions of a slot that are seen to at a time
+	maxQueue     = 1024                   // sessions that wait for their turn
+	freshRate    = 5                      // new approvals a second, of one slot
+	freshBurst   = 20                     // new approvals at once
+	listEvery    = 500 * time.Millisecond // least time between two reads of the list of sessions
+	pendingEvery = 2 * time.Second        // how often hux asks whether the WebUI still waits for an approval
+	afterAnswer  = 50 * time.Millisecond  // from an answer to the next look at the session; grows while it waits for the same
+	maxBackoff   = 30 * time.Second       // most time between two attempts
+	maxAnswers   = 6                      // how often hux gives a WebUI the answer to one approval
 )
 
 func (w *watcher) serves(s Slot) bool {
 	return s.Name == w.slot.Name && *s.Upstream == *w.slot.Upstream && slices.Equal(s.Members, w.slot.Members)
 }
 
-// run follows the WebUI's list of sessions, whatever happens to the connection.
+// run follows the WebUI's list of sessions until ctx ends, and connects again
+// when the connection breaks.
 func (w *watcher) run() {
 	defer w.running.Wait()
 	retry := backoff{least: time.Second, most: time.Minute}
@@ -63,8 +64,9 @@ func (w *watcher) run() {
 	}
 }
 
-// follow sees to every session that waits for an approval, those of before a
-// restart among them, until the list can't be followed any more.
+// follow sees to every session that waits for an approval, and at first to those
+// of which hux still has a question from before. It returns when the list can't
+// be followed any more.
 func (w *watcher) follow(retry *backoff) error {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
@@ -101,14 +103,14 @@ func (w *watcher) follow(retry *backoff) error {
 		}
 		first = false
 		retry.reset()
-		if !pause(ctx, between, nil) {
+		if !pause(ctx, listEvery, nil) {
 			return ctx.Err()
 		}
 	}
 }
 
-// look sees to a session, once more where that is done already, and later where
-// there are many.
+// look has a session seen to: now, once more if that is under way already, or
+// later if too many others are.
 func (w *watcher) look(session string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +129,7 @@ func (w *watcher) look(session string) {
 	}
 }
 
-// begin sees to a session; mu is held.
+// begin starts a goroutine that sees to a session. The caller holds mu.
 func (w *watcher) begin(session string) {
 	w.sessions[session] = false
 	w.running.Go(func() {
@@ -137,8 +139,8 @@ func (w *watcher) begin(session string) {
 	})
 }
 
-// again reports whether a session is to be looked at again; else it is seen to
-// no more, and another's turn comes.
+// again reports whether see is to be called for the session once more. If not it
+// gives the session's place to the next in the queue.
 func (w *watcher) again(session string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,11 +170,11 @@ func (w *watcher) moved() {
 	}
 }
 
-// see decides about what a session waits for, one after the other, until it
-// waits for nothing.
+// see answers the approvals that a session waits for, one after the other, until
+// it waits for none.
 func (w *watcher) see(session string) {
-	failing := backoff{least: time.Second, most: atMost}
-	answered := backoff{least: afterAnswer, most: atMost}
+	failing := backoff{least: time.Second, most: maxBackoff}
+	answered := backoff{least: afterAnswer, most: maxBackoff}
 	last, answers := "", 0
 	for {
 		l, err := w.settle(session)
@@ -210,16 +212,16 @@ func (w *watcher) see(session string) {
 	}
 }
 
-// looked is what came of a look at a session. The zero value is that it waits
-// for nothing that it could be told.
+// looked is what settle found and did. The zero value says that the session waits
+// for nothing.
 type looked struct {
-	asked    autonomy.Foreign // what it waits for first
-	moved    <-chan struct{}  // closed when there may be an answer
-	answered bool             // the WebUI was given one, taken or not
+	asked    autonomy.Foreign // the first approval that the session waits for
+	moved    <-chan struct{}  // closed when there may be an answer; nil if hux waits for none
+	answered bool             // the WebUI was given an answer, whether or not it took it
 }
 
-// settle looks at what a session waits for first and answers it, if there is an
-// answer.
+// settle reads the first approval that a session waits for, asks about it if it
+// is new, and gives the WebUI the answer if there is one.
 func (w *watcher) settle(session string) (looked, error) {
 	p, err := w.webUI.pending(w.ctx, session)
 	if err != nil {
@@ -246,7 +248,7 @@ func (w *watcher) settle(session string) (looked, error) {
 	return l, err
 }
 
-// take asks about an approval that is new, when its turn comes.
+// take asks about a new approval once the limit on new approvals allows it.
 func (w *watcher) take(session string, f autonomy.Foreign) (autonomy.Standing, error) {
 	if err := w.fresh.Wait(w.ctx); err != nil {
 		return autonomy.Standing{}, err
@@ -261,14 +263,15 @@ func (w *watcher) take(session string, f autonomy.Foreign) (autonomy.Standing, e
 		if f.Unfit != "" {
 			return autonomy.Standing{Choice: autonomy.DenyChoice}, nil
 		}
-		return autonomy.Standing{Moved: never}, nil // whose page opens the session first says whose it is
+		return autonomy.Standing{Moved: never}, nil // nobody is asked until a member's page opens the session
 	}
 	return st, err
 }
 
-var never = make(chan struct{})
+var never = make(chan struct{}) // is never closed
 
-// soleMember is whose a session is of which nobody knows.
+// soleMember is the slot's member, if it has one alone: a session whose owner is
+// not known is theirs. Else it is "".
 func (w *watcher) soleMember() hux.User {
 	if len(w.slot.Members) == 1 {
 		return w.slot.Members[0]

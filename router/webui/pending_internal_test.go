@@ -1,4 +1,4 @@
-package mirror
+package webui
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func (s says) RoundTrip(*http.Request) (*http.Response, error) {
 
 func pendingIn(t *testing.T, text string) *pending {
 	t.Helper()
-	p, err := newWebUI(says(func() io.Reader { return strings.NewReader(text) })).pending(context.Background(), "s")
+	p, err := newClient(says(func() io.Reader { return strings.NewReader(text) })).pending(context.Background(), "s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,18 +100,18 @@ func TestListIsReadWithinBounds(t *testing.T) {
 		"half of it":          {`{"sessions":[` + session("a") + `,{"sess`, 1, false},
 		"a session too large": {`{"sessions":[` + session("a") + `,{"title":"` + strings.Repeat("x", 1<<20) + `"}]}`, 1, false},
 	} {
-		ids, err := newWebUI(says(func() io.Reader { return strings.NewReader(c.text) })).waiting(context.Background())
+		ids, err := newClient(says(func() io.Reader { return strings.NewReader(c.text) })).waiting(context.Background())
 		if len(ids) != c.ids || (err != nil) != c.err {
 			t.Errorf("%s: %d ids, %v", what, len(ids), err)
 		}
 	}
 	rest := &endless{}
-	ids, err := newWebUI(says(func() io.Reader { return io.MultiReader(strings.NewReader(`{"x":"`), rest) })).waiting(context.Background())
+	ids, err := newClient(says(func() io.Reader { return io.MultiReader(strings.NewReader(`{"x":"`), rest) })).waiting(context.Background())
 	if ids != nil || err == nil || rest.read > 4*maxMember {
 		t.Errorf("%d bytes were read of a list without an end: %v %v", rest.read, ids, err)
 	}
 	var answer any
-	if err := newWebUI(says(func() io.Reader { return &endless{} })).do(context.Background(), http.MethodGet, "/x", nil, nil, &answer); err == nil {
+	if err := newClient(says(func() io.Reader { return &endless{} })).do(context.Background(), http.MethodGet, "/x", nil, nil, &answer); err == nil {
 		t.Error("an answer without an end is read")
 	}
 }

@@ -14,11 +14,11 @@ import (
 
 const (
 	bypasses  = record.Table[Bypass]("bypasses") // by conversation and run
-	hookedFor = 24 * time.Hour                   // since its last question an agent counts as one with a hook
+	hookedFor = 24 * time.Hour                   // how long after its last question an agent counts as one with a hook
 )
 
-// Bypass is the alarm about a run in which a call ran that nothing had allowed:
-// it has gone round the hook, as where the hook was killed.
+// Bypass is the alarm about a run in which a call ran that nothing had allowed.
+// The call went round the hook, for example because the hook was killed.
 type Bypass struct {
 	At             hux.Time `json:"at"`
 	Owner          hux.User `json:"owner"`
@@ -29,7 +29,8 @@ type Bypass struct {
 	Stopped        bool     `json:"stopped"` // the run was asked to stop
 }
 
-// judgeTold is what falls due some time after a call was told.
+// judgeTold judges a reported call, judgeAfter its last report: it raises the
+// alarm if the call ran and nothing had allowed it.
 func (s *Service) judgeTold(ctx context.Context, db *store.Lease, i due.Item) error {
 	return s.Change(ctx, s.system(db), record.Plan{Due: time.Now().Add(askAgain)}, func(ch *record.Change) error {
 		ch.NoLongerDue(i)
@@ -45,22 +46,22 @@ func (s *Service) judgeTold(ctx context.Context, db *store.Lease, i due.Item) er
 			toldCalls.Delete(ch, i.ID)
 			return nil
 		}
-		gone, err := s.bypassed(ch, t)
+		bypassed, err := s.bypassed(ch, t)
 		if err != nil {
 			return err
 		}
-		if t.Agent != "" && t.named() { // others are counted together with those to come
+		if t.Agent != "" && t.named() { // calls without an id of their own stay, to be counted with later ones
 			toldCalls.Delete(ch, i.ID)
 		}
-		if !gone {
+		if !bypassed {
 			return nil
 		}
 		return s.alarm(ch, conv, t)
 	})
 }
 
-// alarm tells of a bypass, once a run, and stops the run where it is an agent's
-// own word and the agent has a hook that asks.
+// alarm tells of a bypass, once for each run. It also stops the run, if the
+// agent itself reported the call and the agent's hook has asked lately.
 func (s *Service) alarm(ch *record.Change, conv *conversation.Conversation, t *toldCall) error {
 	ever, lately, err := s.hooksAsked(ch, t.Agent)
 	if err != nil {

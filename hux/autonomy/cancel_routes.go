@@ -25,11 +25,11 @@ type stop struct {
 	RunID       string    `json:"run_id"`
 	RequestedAt hux.Time  `json:"requested_at"`
 	RequestedBy hux.Actor `json:"requested_by"`
-	Asking      bool      `json:"asking"`    // whatever runs it is to be asked, and has not answered
-	Confirmed   bool      `json:"confirmed"` // it has said that the run is at its end
-	Refused     bool      `json:"refused"`   // or that it can't stop it
+	Asking      bool      `json:"asking"`    // the WebUI is to be asked, and has not answered
+	Confirmed   bool      `json:"confirmed"` // the WebUI has said that the run has ended
+	Refused     bool      `json:"refused"`   // the WebUI has said that it can't stop the run
 	ReceiptID   string    `json:"receipt_id"`
-	SessionID   string    `json:"session_id"` // whose turn it is, where nobody knows the run by name; "" where that may be another turn by now
+	SessionID   string    `json:"session_id"` // the session to stop if the WebUI does not know the run; "" if another turn may run there by now
 }
 
 func (s *Service) stopKey(conversationID, runID string) string {
@@ -48,25 +48,25 @@ func (st *stop) due(conversationID string) due.Item {
 	return due.Item{At: st.RequestedAt.Add(ReceiptDeadline), Kind: dueReceipt, ID: conversationID + " " + st.RunID}
 }
 
-// askAgain is how long after a restart, at most, whatever runs a run is asked
-// again to stop it.
+// askAgain is how long after a restart hux waits, at most, before it asks the
+// WebUI again to stop a run.
 const askAgain = 5 * time.Second
 
-// again is when to look whether somebody is still asking.
-func (st *stop) again(conversationID string) due.Item {
+// retry is the item that has the WebUI asked again if it has not answered.
+func (st *stop) retry(conversationID string) due.Item {
 	return due.Item{At: time.Now().Add(askAgain), Kind: dueStop, ID: conversationID + " " + st.RunID}
 }
 
-// ofStop reads what names a stop in what falls due.
+// ofStop reads conversation and run from an item that is about a stop.
 func ofStop(i due.Item) (conversationID, runID string) {
 	conversationID, runID, _ = strings.Cut(i.ID, " ")
 	return conversationID, runID
 }
 
-// stopped reports whether the run of a question is to stop. A turn that is not
-// known as the run that a person has stopped may be that run all the same,
-// since a hook names it otherwise than a page: it is stopped with any run of
-// its conversation that was stopped after it began, or that is stopping now.
+// stopped reports whether the run of a question is to stop. A hook names a turn
+// otherwise than a page does, so a turn that a person has not stopped by name
+// may be one that they have stopped. It counts as stopped if a run of its
+// conversation was stopped after the turn began, or is stopping now.
 func (s *Service) stopped(tx store.Reader, q *question) (bool, error) {
 	if st, err := s.readStop(tx, q.conversation.ID, q.runID); err != nil || st != nil || q.heard.IsZero() {
 		return st != nil, err
@@ -77,7 +77,7 @@ func (s *Service) stopped(tx store.Reader, q *question) (bool, error) {
 	}), err
 }
 
-// cancellation is how far a stop is.
+// cancellation says how far a stop has come.
 func (s *Service) cancellation(tx store.Reader, call *api.Call, st *stop) (c Cancellation, err error) {
 	var receipt *Receipt
 	if st.ReceiptID != "" {
@@ -90,9 +90,9 @@ func (s *Service) cancellation(tx store.Reader, call *api.Call, st *stop) (c Can
 	return c, nil
 }
 
-// cancel answers POST …/cancel: 202 with stopping, or 200 with what came of it
-// where there is a receipt. The run is the key: to ask again has whatever runs it
-// asked again, unless it has confirmed its end, and changes nothing else.
+// cancel answers POST …/cancel: 202 while the run is stopping, 200 with the
+// outcome once there is a receipt. To ask again for the same run has the WebUI
+// asked again, unless it has confirmed the end, and changes nothing else.
 func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	id, runID := r.PathValue("id"), r.PathValue("run_id")
 	var answer Cancellation
@@ -121,8 +121,8 @@ func (s *Service) cancel(w http.ResponseWriter, r *http.Request, call *api.Call)
 	return api.JSON(w, status, answer)
 }
 
-// askStop notes that a run is to stop, unless that is known, and has whatever
-// runs it asked to stop it once this is durable, unless it has confirmed its end.
+// askStop notes that a run is to stop, unless that is noted already. Once the
+// note is durable it has the WebUI asked, unless that has confirmed the end.
 func (s *Service) askStop(ch *record.Change, conv *conversation.Conversation, runID, sessionID string) (st *stop, err error) {
 	if st, err = s.readStop(ch, conv.ID, runID); err != nil {
 		return nil, err
@@ -137,19 +137,20 @@ func (s *Service) askStop(ch *record.Change, conv *conversation.Conversation, ru
 		return st, nil
 	}
 	db, owner, session := ch.Call.DB, conv.Owner, st.SessionID
-	ch.After(func() { go s.stopUpstream(db, owner, conv.ID, runID, session) })
+	ch.After(func() { go s.stopAtWebUI(db, owner, conv.ID, runID, session) })
 	if st.Asking {
 		return st, nil
 	}
 	st.Asking = true
-	if err := ch.LetFallDue(st.again(conv.ID)); err != nil {
+	if err := ch.LetFallDue(st.retry(conv.ID)); err != nil {
 		return nil, err
 	}
 	return st, s.writeStop(ch, conv.ID, st)
 }
 
-// beginStop notes that a run is to stop and cancels what it asks. One of which
-// its agent has told that it has finished has its receipt at once.
+// beginStop notes that a run is to stop and cancels its pending approvals. If
+// its agent has reported that the run has finished, the receipt is written at
+// once.
 func (s *Service) beginStop(ch *record.Change, conv *conversation.Conversation, st *stop) error {
 	started := "started"
 	if err := ch.Tell(event.Event{
@@ -173,16 +174,18 @@ func (s *Service) beginStop(ch *record.Change, conv *conversation.Conversation, 
 	return ch.LetFallDue(st.due(conv.ID))
 }
 
-// stopMargin is how much sooner than the receipt is overdue nobody waits any
-// more for a stop that was asked for at once.
+// stopMargin is how long before the receipt's deadline hux ends an attempt to
+// stop a run at the WebUI.
 const stopMargin = 2 * time.Second
 
-// stopTries is how long what runs a run is asked again while it says nothing.
+// stopTries is how long hux keeps asking the WebUI to stop a run while the WebUI
+// does not answer.
 const stopTries = time.Hour
 
-// stopUpstream really stops the run, and writes the receipt once it is at its
-// end there. A receipt that somebody else writes meanwhile ends nothing there.
-func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, runID, sessionID string) {
+// stopAtWebUI has the WebUI stop the run, and writes the receipt once the WebUI
+// says that the run has ended. It goes on if somebody else writes the receipt
+// meanwhile.
+func (s *Service) stopAtWebUI(db *store.Lease, owner hux.User, conversationID, runID, sessionID string) {
 	key := s.stopKey(conversationID, runID)
 	s.mu.Lock()
 	busy := s.stopping[key]
@@ -200,12 +203,12 @@ func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, 
 	defer cancel()
 	stopped := s.Stop(ctx, db.Tenant(), owner, runID, sessionID)
 	if stopped != nil && s.Closing.Err() != nil {
-		return // the router ends, and asks again when it is back
+		return // the router ends, and asks again after its next start
 	}
 	if stopped != nil {
 		slog.Warn("stopping a run", "tenant", db.Tenant(), "cause", stopped)
 	}
-	silent := stopped != nil && ctx.Err() != nil // neither yes nor no
+	silent := stopped != nil && ctx.Err() != nil // the WebUI said neither yes nor no
 	err := s.Change(s.Closing, s.system(db), record.Plan{}, func(ch *record.Change) error {
 		return s.conclude(ch, conversationID, runID, func(st *stop) bool {
 			st.Asking = silent && time.Since(st.RequestedAt.Time) < stopTries
@@ -218,8 +221,8 @@ func (s *Service) stopUpstream(db *store.Lease, owner hux.User, conversationID, 
 	}
 }
 
-// stopAgain asks whatever runs a run to stop it if that has not answered and
-// nobody is waiting for its answer, as after a restart.
+// stopAgain asks the WebUI again to stop a run, if the WebUI has not answered
+// and nothing waits for its answer, as after a restart.
 func (s *Service) stopAgain(ctx context.Context, db *store.Lease, i due.Item) error {
 	conversationID, runID := ofStop(i)
 	return s.Change(ctx, s.system(db), record.Plan{Due: time.Now().Add(askAgain)}, func(ch *record.Change) error {
@@ -233,13 +236,13 @@ func (s *Service) stopAgain(ctx context.Context, db *store.Lease, i due.Item) er
 			return err
 		}
 		if s.Stop != nil {
-			ch.After(func() { go s.stopUpstream(db, conv.Owner, conversationID, runID, st.SessionID) })
+			ch.After(func() { go s.stopAtWebUI(db, conv.Owner, conversationID, runID, st.SessionID) })
 		}
-		return ch.LetFallDue(st.again(conversationID))
+		return ch.LetFallDue(st.retry(conversationID))
 	})
 }
 
-// overdueReceipt is what falls due at the deadline of a receipt.
+// overdueReceipt writes the receipt of a stop at its deadline.
 func (s *Service) overdueReceipt(ctx context.Context, db *store.Lease, i due.Item) error {
 	conversationID, runID := ofStop(i)
 	return s.Change(ctx, s.system(db), record.Plan{}, func(ch *record.Change) error {
@@ -248,14 +251,14 @@ func (s *Service) overdueReceipt(ctx context.Context, db *store.Lease, i due.Ite
 	})
 }
 
-// conclude writes the receipt of a stop that has none, if now says yes; what now
-// notes in the stop is kept.
-func (s *Service) conclude(ch *record.Change, conversationID, runID string, now func(*stop) bool) error {
+// conclude calls update, which may change the stop, and saves the stop. It
+// writes the receipt if update returns true and there is none yet.
+func (s *Service) conclude(ch *record.Change, conversationID, runID string, update func(*stop) bool) error {
 	st, err := s.readStop(ch, conversationID, runID)
 	if err != nil || st == nil {
 		return err
 	}
-	if !now(st) || st.ReceiptID != "" {
+	if !update(st) || st.ReceiptID != "" {
 		return s.writeStop(ch, conversationID, st)
 	}
 	conv, err := s.Conversations.Read(ch, conversationID)

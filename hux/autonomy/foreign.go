@@ -16,34 +16,34 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// Foreign is an approval that another system waits for, such as the WebUI for
-// one of its own, and that is decided here in its place. Session and ID name
-// it: whoever asks again, also after a restart, is told the same.
+// Foreign is an approval of another system, such as one of the WebUI's own,
+// that hux decides in that system's place. Session and ID name it: who asks
+// again under the same names gets the same answer, also after a restart.
 type Foreign struct {
-	Session conversation.Ref // where the other system asks
-	ID      string           // the approval there, with the shape of the gateway's ids
-	RunID   string           // the run that waits, likewise; "" for the one that is under way
+	Session conversation.Ref // the other system's session
+	ID      string           // the other system's id of the approval, of the form of a hux.ForeignID
+	RunID   string           // the run that waits, of that form too; "" for the run that is under way
 	Tool    string
 	Args    map[string]any // as schema.Parse gives them
-	Command string         // what runs in a shell besides, and is in Args; "" for nothing
-	Why     string         // what the other system says of why it asks; "" for nothing
-	Unfit   string         // why nobody can be asked about it, so that it is denied; "" where somebody can
+	Command string         // a command in Args that runs in a shell besides; "" for none
+	Why     string         // why the other system asks, in its words; "" if it does not say
+	Unfit   string         // why no person can be asked, so that it is denied; "" if one can
 }
 
-// maxWhy bounds what is shown of a Foreign's Why, in characters.
+// maxWhy is how many characters of a Foreign's Why are shown.
 const maxWhy = 80
 
-// maxForeign is how many are kept at a time, of one tenant.
+// maxForeign is how many Foreigns of one tenant may wait at a time.
 const maxForeign = 100
 
 // Standing is how a Foreign stands.
 type Standing struct {
-	Choice Choice          // what to answer: Once or DenyChoice; "" while a person is asked
-	Moved  <-chan struct{} // closed when that may have changed; nil once there is an answer
-	Over   bool            // the other system does not take the answer, and is not given it again
+	Choice Choice          // the answer: Once or DenyChoice; "" while a person is asked
+	Moved  <-chan struct{} // closed when there may be an answer; nil once there is one
+	Over   bool            // the other system does not take the answer; don't give it again
 }
 
-// foreign is what is kept of a Foreign as long as the other system waits.
+// foreign is what the store keeps of a Foreign while the other system waits.
 type foreign struct {
 	Session    conversation.Ref `json:"session"`
 	ID         string           `json:"id"`
@@ -52,7 +52,7 @@ type foreign struct {
 	Conv       string           `json:"conversation_id"`
 	RunID      string           `json:"run_id"`
 	Tool       string           `json:"tool"`
-	Told       bool             `json:"told"` // that the answer was not taken
+	Told       bool             `json:"told"` // the timeline says that the answer was not taken
 }
 
 // foreigns are kept by session and id, both hashed.
@@ -62,8 +62,7 @@ func (s *Service) foreignKey(ref conversation.Ref, id string) string {
 	return s.Keys.Short("foreign", ref.System, ref.ID) + s.Keys.Short("foreign_id", id)
 }
 
-// Stand says how a Foreign stands that Take has taken; ok is false for any
-// other.
+// Stand says how a Foreign stands. ok is false if Take was never called for it.
 func (s *Service) Stand(ctx context.Context, db *store.Lease, f Foreign) (st Standing, ok bool, err error) {
 	err = db.View(ctx, func(tx *store.Tx) error {
 		kept, err := foreigns.Get(tx, s.foreignKey(f.Session, f.ID))
@@ -77,12 +76,14 @@ func (s *Service) Stand(ctx context.Context, db *store.Lease, f Foreign) (st Sta
 }
 
 // Take decides about a Foreign as POST /decisions does about a call, in the
-// conversation of its session, and gives how it stands; taken again it changes
-// nothing. Where the session has no conversation, it becomes one of member's; a
-// human_required error says that nobody knows whose it is (member is ""), and a
-// rate_limited one that too many are kept. What a run asks that is over or to
-// stop is denied, and what is unfit, or would not be read from an agent either,
-// is denied and told in the timeline.
+// conversation of its session, and says how it stands. Called again for the
+// same Foreign it changes nothing. If the session has no conversation yet,
+// member gets a new one. If a run asks that has ended or is to stop, the answer
+// is a denial. If the Foreign is unfit, or the API would not take it from an
+// agent either, the answer is a denial and the timeline says so.
+//
+// The error is human_required if the session has no conversation and member is
+// "", and rate_limited if too many wait.
 func (s *Service) Take(ctx context.Context, db *store.Lease, member hux.User, f Foreign) (Standing, error) {
 	err := s.take(ctx, db, member, f)
 	var e *hux.Error
@@ -96,7 +97,7 @@ func (s *Service) Take(ctx context.Context, db *store.Lease, member hux.User, f 
 	return Standing{}, err
 }
 
-// standing is how what is kept stands now.
+// standing says how a Foreign stands now.
 func (s *Service) standing(tx store.Reader, kept *foreign) (Standing, error) {
 	if kept.ApprovalID == nil {
 		return Standing{Choice: choiceOf(kept.Effect == Allow), Over: kept.Told}, nil
@@ -176,8 +177,8 @@ func (s *Service) take(ctx context.Context, db *store.Lease, member hux.User, f 
 	})
 }
 
-// question reads a Foreign within the limits of an agent's own question, and
-// says why it is unfit where it is.
+// question makes a question of a Foreign, within the limits that hold for an
+// agent's question. unfit says why it can't; it is "" if it can.
 func (s *Service) question(f Foreign, id string) (q question, unfit string, err error) {
 	if unfit = f.Unfit; unfit == "" {
 		text, err := json.Marshal(f.Args)
@@ -191,7 +192,7 @@ func (s *Service) question(f Foreign, id string) (q question, unfit string, err 
 			"session": map[string]any{"system": f.Session.System, "id": f.Session.ID}, "turn_id": "none",
 			"tool": f.Tool, "args": f.Args, "tool_call_id": id,
 		}) != nil:
-			unfit = "it can't be read" // as from an agent
+			unfit = "it can't be read" // the API would refuse it from an agent too
 		}
 	}
 	if unfit != "" {
@@ -210,8 +211,8 @@ func (s *Service) question(f Foreign, id string) (q question, unfit string, err 
 	return q, "", nil
 }
 
-// grantExactly has a person grant just the call: a grant for what its tool is
-// aimed at would let every command through that runs besides.
+// grantExactly lets a person grant only this very call. A grant for its tool's
+// target would allow every command that runs besides.
 func (s *Service) grantExactly(ch *record.Change, q *question, approvalID string) error {
 	a, err := s.approvals.Read(ch, approvalID)
 	if err != nil {
@@ -245,11 +246,11 @@ func targetOf(f Foreign) *string {
 	return nil
 }
 
-// Withdraw ends what a session asked for and no longer waits for: all but the
-// one that is named. What a person was still asked about is cancelled.
-func (s *Service) Withdraw(ctx context.Context, db *store.Lease, session conversation.Ref, but string) error {
+// Withdraw ends all Foreigns of a session but the one with the id except, since
+// the session no longer waits for them. Their pending approvals are cancelled.
+func (s *Service) Withdraw(ctx context.Context, db *store.Lease, session conversation.Ref, except string) error {
 	prefix := s.Keys.Short("foreign", session.System, session.ID)
-	stay := s.foreignKey(session, but)
+	stay := s.foreignKey(session, except)
 	gone := func(tx store.Reader) (rows []record.Row[foreign], err error) {
 		rows, err = foreigns.List(tx, prefix)
 		return slices.DeleteFunc(rows, func(row record.Row[foreign]) bool { return row.Key == stay }), err
@@ -286,9 +287,9 @@ func (s *Service) withdraw(ch *record.Change, kept *foreign) error {
 	return s.end(ch, a, "cancelled", "nobody waits for it any more")
 }
 
-// NotTaken tells, once, that the other system has not taken the answer to a
-// Foreign, which is not given again. A refusal that nobody was asked about was
-// told before.
+// NotTaken says in the timeline, once, that the other system has not taken the
+// answer to a Foreign. From then on the Foreign is Over. It says nothing about a
+// denial that no person was asked about, since the timeline has that already.
 func (s *Service) NotTaken(ctx context.Context, db *store.Lease, f Foreign) error {
 	return s.Change(ctx, s.system(db), record.Plan{}, func(ch *record.Change) error {
 		key := s.foreignKey(f.Session, f.ID)
@@ -317,13 +318,13 @@ func (s *Service) NotTaken(ctx context.Context, db *store.Lease, f Foreign) erro
 	})
 }
 
-// Sessions are those of which a Foreign is kept.
+// Sessions are the sessions of which a Foreign waits.
 func (s *Service) Sessions(ctx context.Context, db *store.Lease) (refs []conversation.Ref, err error) {
 	err = db.View(ctx, func(tx *store.Tx) error {
 		refs = nil
 		rows, err := foreigns.List(tx, "")
 		for _, row := range rows {
-			if ref := row.Value.Session; len(refs) == 0 || refs[len(refs)-1] != ref { // rows of a session stand together
+			if ref := row.Value.Session; len(refs) == 0 || refs[len(refs)-1] != ref { // the rows of a session follow each other
 				refs = append(refs, ref)
 			}
 		}

@@ -13,26 +13,26 @@ import (
 	"bstein.dev/hux/hux/schema"
 )
 
-// Reading of what Hermes says. It has many members that are nothing to us, and
-// results of tools among them: known ones are taken by their exact names, and
-// the rest is not looked at.
+// What Hermes sends has many members that hux has no use for, among them the
+// results of tools. hux takes the ones it knows by their exact names and does
+// not look at the rest.
 
-// members are those of HermesEvent, and details those of its Extra that are
-// kept. What is an id there becomes one here, by hux.ForeignID.
+// members are the members of a HermesEvent, and details those of its Extra that
+// are kept. idMembers hold ids, which hux.ForeignID gives the form of an id.
 var (
 	members   = []string{"hook_event_name", "delivery_id", "timestamp", "session_id", "tool_name", "tool_input", "extra"}
 	details   = []string{"tool_call_id", "turn_id", "api_request_id", "status", "duration_ms", "error_type"}
 	idMembers = []string{"session_id", "tool_name", "tool_call_id", "turn_id"}
 )
 
-// uniqueFrom is how long a call's id is that counts as one of its own. Models
-// give out shorter ones, such as call_1, anew with each answer, and two calls
-// must never be taken for one.
+// uniqueFrom is the least length of a call's id that counts as unique. Models
+// use shorter ids, such as call_1, anew in each answer, and two calls must
+// never be taken for one.
 const uniqueFrom = 16
 
-// ReadHook reads what Hermes gives to a hook about a tool call. The arguments
-// are whole: those that can't be asked about are an error, a *hux.Error of
-// invalid_json or too_large, as all is that can't be read.
+// ReadHook reads what Hermes gives to a hook that is asked about a tool call. It
+// takes all of the arguments or none: the error is a *hux.Error, invalid_json or
+// too_large, if they or anything else can't be read.
 func ReadHook(body []byte) (*HermesEvent, error) {
 	picked, err := pickHermes(body, true)
 	if err != nil {
@@ -45,8 +45,8 @@ func ReadHook(body []byte) (*HermesEvent, error) {
 	return e, nil
 }
 
-// ReadTold reads what Hermes gives to a hook about a tool that has run, without
-// its result. Arguments that are too long are left out.
+// ReadTold reads what Hermes gives to a hook that is told of a tool's end,
+// without the tool's result. Arguments that are too long are left out.
 func ReadTold(body []byte) (*HermesEvent, error) {
 	picked, err := pickHermes(body, false)
 	if err != nil {
@@ -55,10 +55,10 @@ func ReadTold(body []byte) (*HermesEvent, error) {
 	return eventOf(picked)
 }
 
-// pickHermes takes out of a body what is ours, as schema.Parse gives it. Of the
-// facts of the event, what can't be read or is too long to keep is left out;
-// so is tool_input, unless all of it is wanted. The error is a *hux.Error,
-// invalid_json or too_large.
+// pickHermes takes members and details out of a body, as schema.Parse gives
+// them. A detail that can't be read or is too long is left out. So is such a
+// tool_input, unless whole is set. The error is a *hux.Error, invalid_json or
+// too_large.
 func pickHermes(body []byte, whole bool) (map[string]any, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil || all == nil {
@@ -113,7 +113,8 @@ func identified(name string, value any) any {
 	return value
 }
 
-// eventOf puts what was picked, and is of the right types, into a HermesEvent.
+// eventOf makes a HermesEvent of what was picked. The error says that a member
+// is of the wrong type.
 func eventOf(picked map[string]any) (*HermesEvent, error) {
 	text, err := json.Marshal(picked)
 	if err != nil {
@@ -138,9 +139,9 @@ func (e *HermesEvent) tool() string {
 	return *e.ToolName
 }
 
-// Told is the event of the log that Hermes tells of; ok is false where it is
-// none that the log has. The summary says what a person would be shown of the
-// call; neither its arguments nor its result come with it.
+// Told makes the event of the log; ok is false if the log has no such event. The
+// summary says what a person would be shown of the call. The event has neither
+// the call's arguments nor its result.
 func (e *HermesEvent) Told(runID string) (told event.Event, ok bool) {
 	tool := e.tool()
 	if tool == "" {
@@ -170,13 +171,14 @@ func (e *HermesEvent) Told(runID string) (told event.Event, ok bool) {
 	return told, true
 }
 
-// blocked reports whether a call ended without having run. What the model
-// writes as arguments may be none; then no hook is asked.
+// blocked reports whether a call ended without having run. Hermes also ends a
+// call without asking a hook if the model's arguments can't be read.
 func (e *HermesEvent) blocked() bool {
 	return slices.Contains([]string{"blocked", "denied"}, e.Detail("status")) || e.Detail("error_type") == "invalid_tool_arguments"
 }
 
-// ended is how a tool's call ended. Hermes says an error in several ways.
+// ended is the status with which a call ended. Hermes has several words for an
+// error.
 func (e *HermesEvent) ended() string {
 	switch e.Detail("status") {
 	case "cancelled", "canceled", "interrupted":
@@ -190,8 +192,9 @@ func (e *HermesEvent) ended() string {
 	return "completed"
 }
 
-// took is for how many milliseconds a tool ran, if that is said and can be.
-func (e *HermesEvent) took() (int64, bool) {
+// took is how many milliseconds a tool ran; ok is false if Hermes gives no
+// duration or an impossible one.
+func (e *HermesEvent) took() (milliseconds int64, ok bool) {
 	n, _ := e.Extra["duration_ms"].(json.Number)
 	ms, err := n.Float64()
 	if err != nil || ms < 0 || ms > float64(maxRunning.Milliseconds()) {
@@ -200,5 +203,5 @@ func (e *HermesEvent) took() (int64, bool) {
 	return int64(math.Round(ms)), true
 }
 
-// maxRunning bounds for how long a tool can be said to have run.
+// maxRunning is the longest duration of a call that is believed.
 const maxRunning = 7 * 24 * time.Hour

@@ -16,10 +16,11 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// Observe looks at an event that a client posts, in its change: the time that a
-// tool ran is spent, and a run of which its agent tells that it has finished asks
-// nothing any more and has its receipt if it was to stop. What only a page has
-// seen end is not asked about any more, and may go on.
+// Observe takes up what an event that a client posts says about calls and runs,
+// in the change that posts it. The time that a tool ran is taken from the
+// budget. When a run is reported as finished its pending approvals are
+// cancelled, and if its agent reports it the run has ended: a stop of it gets
+// its receipt. A page's report is no proof of the end, and the run may go on.
 func (s *Service) Observe(ch *record.Change, conv *conversation.Conversation, e *event.Event) error {
 	switch {
 	case e.Kind == toolStarted, e.Kind == toolFinished:
@@ -73,15 +74,15 @@ func (s *Service) runFinished(ch *record.Change, conv *conversation.Conversation
 	return s.writeReceipt(s.bySystem(ch), conv, st, seen.outcome(st), seen.effects, "partial")
 }
 
-// observation is what the log says of a run.
+// observation is what a conversation's log says of a run.
 type observation struct {
-	finished   bool   // its agent has told so
+	finished   bool   // its agent has reported so
 	status     string // of run.finished
 	effects    []SideEffect
 	unfinished int // tools that began and are not known to have ended
 }
 
-// endOf says how a tool ended, after its name.
+// endOf says how a tool ended, to stand after the tool's name.
 func endOf(e *event.Event) string {
 	if e.Status != nil && *e.Status == "cancelled" {
 		return " was stopped"
@@ -89,10 +90,10 @@ func endOf(e *event.Event) string {
 	return " has ended"
 }
 
-// observed reads a run's own events back to its start. What has ended may have
-// had an effect, unless its agent says that it was blocked; what has not, nobody
-// knows, and nothing is known to have been reverted. What a page saw may have
-// had an effect too, but proves no end.
+// observed reads a run's own events back to its start, and lists the effects
+// that its calls may have had. A call that ended may have had one, unless its
+// agent says that it was blocked. So may a call that nobody saw end, and one
+// that only a page saw. Nothing is taken as reverted.
 func (s *Service) observed(tx store.Reader, conversationID, runID string) (o observation, err error) {
 	events, err := event.OfRun(tx, conversationID, runID)
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *Service) observed(tx store.Reader, conversationID, runID string) (o obs
 				o.effects = append(o.effects, effect(&e, callID, kind, oneLine(tool+endOf(&e)+", as a page saw it")))
 			}
 		case "tool.started":
-			if callID != "" && (ended[callID] || refused[callID]) { // a gateway tells of a call before it is asked about
+			if callID != "" && (ended[callID] || refused[callID]) { // a gateway reports a call before its hook asks about it
 				continue
 			}
 			if kind, has := effectOf(tool); has {
@@ -140,10 +141,11 @@ func (s *Service) observed(tx store.Reader, conversationID, runID string) (o obs
 	return o, nil
 }
 
-// withoutTwins leaves out what a page has seen of a tool where the agent has told
-// of as many calls of it. A page behind a gateway does not know their ids.
+// withoutTwins leaves out a page's reports of a tool if the agent has reported
+// at least as many calls of it: they are the same calls. The page of a gateway
+// does not know the calls' ids.
 func withoutTwins(events []event.Event) []event.Event {
-	calls := map[string]map[bool]map[string]bool{} // tool → told by the page → ids
+	calls := map[string]map[bool]map[string]bool{} // tool → reported by a page → ids
 	for _, e := range events {
 		if tool, callID := toolOf(&e); tool != "" && strings.HasPrefix(e.Kind, "tool.") {
 			if calls[tool] == nil {
@@ -176,15 +178,15 @@ func effect(e *event.Event, callID, kind, summary string) SideEffect {
 	return SideEffect{EvidenceRef: ref, Kind: kind, Summary: summary}
 }
 
-// effects are the kinds of effect that capabilities may have, the gravest
-// first. What runs is a process, whatever else it may do.
+// effects are the kinds of effect that capabilities may have, the gravest first.
+// A tool that executes something counts as a process, whatever else it may do.
 var effects = []struct {
 	of   Capability
 	kind string
 }{{Deploy, "deploy"}, {Execute, "process"}, {Message, "message"}, {MemoryWrite, "memory"}, {Network, "network"}, {Write, "file"}}
 
-// effectOf is the kind of effect that a tool may have; a tool that only reads
-// has none, and of one that nobody knows it is not known.
+// effectOf is the kind of effect that a tool may have. A tool that only reads
+// has none; a tool that the catalogue does not know has an "other" one.
 func effectOf(tool string) (kind string, has bool) {
 	capabilities := Capabilities(tool, nil)
 	if !Known(tool) && !slices.Contains(capabilities, Deploy) {
@@ -213,8 +215,8 @@ func (o observation) outcome(st *stop) string {
 	return Unknown
 }
 
-// gravestEffects are n of the effects of a run, in their order: the last of a kind are
-// left out first, and those of a lesser kind before those of a graver one.
+// gravestEffects are n of a run's effects, in their order. Lesser kinds are left
+// out before graver ones, and within a kind the last come out first.
 func gravestEffects(all []SideEffect, n int) []SideEffect {
 	rank := func(e SideEffect) int {
 		for i, known := range effects {
@@ -252,7 +254,7 @@ func outcomeText(outcome string, effects int) string {
 	return text
 }
 
-// mask takes secrets out of what an agent tells of its effects.
+// mask takes secrets out of an agent's summaries of its effects.
 func mask(effects []SideEffect) {
 	for i := range effects {
 		effects[i].Summary, _ = redact.MaskText(effects[i].Summary)
@@ -265,7 +267,7 @@ func (s *Service) runOf(ch *record.Change, in Run) (*conversation.Conversation, 
 	q := question{}
 	err := s.place(ch, in, &q)
 	if known := (*hux.Error)(nil); errors.As(err, &known) && known.Code == hux.RunEnded {
-		err = nil // it has its receipt, and that is what is asked for
+		err = nil // a receipt may be written of an ended run too
 	}
 	return q.conversation, q.runID, err
 }

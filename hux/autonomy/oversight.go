@@ -15,27 +15,28 @@ const (
 	all         = "all"
 )
 
-// Heard is when each way by which an agent speaks was used last, to the minute.
+// Heard says when an agent last used each of its ways to reach hux, to the
+// minute.
 type Heard struct {
-	Hook    *hux.Time `json:"hook,omitempty"`    // it asked whether a call may run
-	Events  *hux.Time `json:"events,omitempty"`  // hux hook event told that one had ended
-	Webhook *hux.Time `json:"webhook,omitempty"` // Hermes told of one
+	Hook    *hux.Time `json:"hook,omitempty"`    // hux hook asked whether a call may run
+	Events  *hux.Time `json:"events,omitempty"`  // hux hook event reported that a call had ended
+	Webhook *hux.Time `json:"webhook,omitempty"` // Hermes reported a call
 }
 
-// heardEvery is how exact Heard is: more often nothing is written.
+// heardEvery is how often Heard is written at most.
 const heardEvery = time.Minute
 
-// Oversight is what an operator and the members of a tenant have to know of
-// what its agents do without asking.
+// Oversight is what an operator and a tenant's members have to know about calls
+// that ran without being asked about.
 type Oversight struct {
 	Bypasses     int       `json:"bypasses"`      // alarms so far
-	Recent       []Bypass  `json:"recent"`        // the last of them, the latest first
-	UnaskedSince *hux.Time `json:"unasked_since"` // a page tells of calls since then, and no hook asks; nil where none does or one asks
+	Recent       []Bypass  `json:"recent"`        // the latest alarms, the newest first
+	UnaskedSince *hux.Time `json:"unasked_since"` // since when pages report calls and no hook asks; nil if that is not so
 }
 
 const maxRecent = 20
 
-// noteHeard notes that an agent was heard by the way that way gives of its Heard.
+// noteHeard notes that an agent was heard now; way picks the member of Heard.
 func (s *Service) noteHeard(ch *record.Change, agent hux.Agent, way func(*Heard) **hux.Time) error {
 	h, err := agentsHeard.Get(ch, string(agent))
 	if err != nil {
@@ -51,7 +52,7 @@ func (s *Service) noteHeard(ch *record.Change, agent hux.Agent, way func(*Heard)
 	return nil
 }
 
-// hookAsks notes a question: the hook of this agent is at work.
+// hookAsks notes that an agent's hook has asked, so it is at work.
 func (s *Service) hookAsks(ch *record.Change, agent hux.Agent) error {
 	if err := s.noteHeard(ch, agent, func(h *Heard) **hux.Time { return &h.Hook }); err != nil {
 		return err
@@ -63,8 +64,8 @@ func (s *Service) hookAsks(ch *record.Change, agent hux.Agent) error {
 	})
 }
 
-// hooksAsked reports whether the hook of an agent has asked ever, and of late;
-// of "" it is any hook of the tenant.
+// hooksAsked reports whether an agent's hook has ever asked, and whether it has
+// within hookedFor. For the agent "" that is any hook of the tenant.
 func (s *Service) hooksAsked(tx store.Reader, agent hux.Agent) (ever, lately bool, err error) {
 	heard, err := agentsHeard.List(tx, string(agent))
 	for _, h := range heard {
@@ -74,7 +75,7 @@ func (s *Service) hooksAsked(tx store.Reader, agent hux.Agent) (ever, lately boo
 	return ever, lately, err
 }
 
-// noteUnasked notes that a page has told of a call that no hook has asked about.
+// noteUnasked notes that a call was reported while no hook asks.
 func (s *Service) noteUnasked(ch *record.Change, at hux.Time) error {
 	return s.changeOversight(ch, nil, func(o *Oversight) bool {
 		if o.UnaskedSince != nil {
@@ -93,8 +94,8 @@ func (s *Service) noteBypass(ch *record.Change, b *Bypass) error {
 	})
 }
 
-// changeOversight writes what change makes of the tenant's oversight, if that is
-// anything, and tells of it and of the alarms that it is for.
+// changeOversight calls change with the tenant's oversight. If change returns
+// true it saves the oversight and tells s.Alarmed of it and of the alarms.
 func (s *Service) changeOversight(ch *record.Change, alarms []Bypass, change func(*Oversight) bool) error {
 	o, err := readOversight(ch)
 	if err != nil || !change(&o) {
@@ -115,7 +116,7 @@ func readOversight(tx store.Reader) (Oversight, error) {
 	return *o, err
 }
 
-// ReadOversight reads a tenant's.
+// ReadOversight reads a tenant's oversight.
 func ReadOversight(ctx context.Context, db *store.Lease) (o Oversight, err error) {
 	err = db.View(ctx, func(tx *store.Tx) (err error) {
 		o, err = readOversight(tx)
@@ -124,7 +125,7 @@ func ReadOversight(ctx context.Context, db *store.Lease) (o Oversight, err error
 	return o, err
 }
 
-// ReadHeard reads when the agents of a tenant were heard last.
+// ReadHeard reads when each agent of a tenant was last heard.
 func ReadHeard(ctx context.Context, db *store.Lease) (heard map[hux.Agent]Heard, err error) {
 	err = db.View(ctx, func(tx *store.Tx) error {
 		heard = map[hux.Agent]Heard{}

@@ -10,28 +10,28 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// question is a tool call that an agent asks about, read and held against the
-// tenant's records.
+// question is a tool call that an agent asks about, with the conversation and
+// run of the tenant that it belongs to.
 type question struct {
 	tool, callID string
-	target       string // what it is aimed at, to be shown; "" for nothing
-	claimed      string // what the agent says it is aimed at
+	target       string // what the call is aimed at, as a person is shown it; "" for nothing
+	claimed      string // what the agent says the call is aimed at
 	args         map[string]any
 	hash         string
 	capabilities []Capability
 	surface      *hux.Surface
-	gate         string // what asks besides the agent's hook, and why; "" for the hook
-	lives        time.Duration
+	gate         string        // who asks if it is not the agent's hook, and why; "" for the hook
+	lives        time.Duration // how long the approval is to wait; 0 for the default
 
 	conversation *conversation.Conversation
 	runID        string
-	heard        time.Time // when the turn that names the run was heard of first; zero where it was named itself
+	heard        time.Time // when hux first heard of the turn that names the run; zero if the run was named itself
 }
 
-// newQuestion reads a call that obeys the rules. Its hash is of what the agent
-// sends; what it is aimed at is what the catalogue sees. Of a tool that the
-// catalogue sees no target of, what the agent says is shown, and counts for
-// denials alone.
+// newQuestion makes a question of a call that obeys the schema's rules. The hash
+// is of what the agent sends; the target is the one that the catalogue finds in
+// the arguments. For a tool without a target in the catalogue, the target that
+// the agent states is shown. That one can match a denial but no allowance.
 func newQuestion(tool string, args map[string]any, target *string, callID string) (q question, err error) {
 	q = question{tool: tool, args: args, callID: callID, capabilities: Capabilities(tool, args), target: Target(tool, args)}
 	if target != nil {
@@ -44,7 +44,7 @@ func newQuestion(tool string, args map[string]any, target *string, callID string
 	return q, err
 }
 
-// call is the question as it is judged.
+// call is the question in the form that Judge takes.
 func (q *question) call(from *api.Call) Call {
 	session := ""
 	if from.Session != nil {
@@ -56,7 +56,7 @@ func (q *question) call(from *api.Call) Call {
 	}.Aimed(q.args)
 }
 
-// verdict is what applies to a question now, and the policy that says so.
+// verdict judges a question now, and gives the policy that applies.
 func (s *Service) verdict(tx store.Reader, call *api.Call, q *question, now time.Time) (Verdict, Policy, error) {
 	p, err := s.applying(tx, q.conversation, q.runID, now)
 	if err != nil {
@@ -69,14 +69,14 @@ func (s *Service) verdict(tx store.Reader, call *api.Call, q *question, now time
 	return Judge(q.call(call), p, grants, now), p, nil
 }
 
-// retryWindow is how long an allowance, or what a person has approved, stands
-// for the call when it is asked about again, as by a hook that had no answer.
-// Afterwards the call is one that may have run, and is decided anew.
+// retryWindow is how long an allowance or a person's approval answers the same
+// call again, as when a hook got no answer and asks once more. Afterwards the
+// first call may have run, so the question is decided anew.
 const retryWindow = time.Minute
 
-// stands reports whether what was said about a call is to be said again. A
-// denial of now wins over what was said, and so does a stricter level over an
-// allowance; what the allowance itself has spent does not count against it.
+// stands reports whether the earlier answer to a call is given again. A denial
+// that applies now wins over the earlier answer, and a stricter level wins over
+// an allowance. A grant that the allowance itself has used up still counts.
 func (s *Service) stands(tx store.Reader, call *api.Call, q *question, said askedCall) (bool, error) {
 	now := time.Now()
 	p, err := s.applying(tx, q.conversation, q.runID, now)
@@ -112,15 +112,15 @@ func (s *Service) stands(tx store.Reader, call *api.Call, q *question, said aske
 	return true, nil
 }
 
-// stands reports whether the approval is still the answer to its call: what a
-// person has approved is for the length of a retry alone.
+// stands reports whether the approval still answers its call: a person's
+// approval does so for retryWindow.
 func (a *Approval) stands(now time.Time) bool {
 	return a.Status != Once.Status() || now.Sub(a.Decision.At.Time) < retryWindow
 }
 
-// kept lets a transaction keep what it has written although the request is
-// refused: when a turn was heard of first must not be forgotten, or it could
-// ask again after the stop. A failure of the store is none of that.
+// kept turns a refusal into nil, so that its transaction commits. What it wrote
+// says when hux first heard of a turn; without that the turn could ask again
+// after the stop. An error of the store stays one.
 func kept(refused error) error {
 	if e := (*hux.Error)(nil); errors.As(refused, &e) {
 		return nil
@@ -128,8 +128,8 @@ func kept(refused error) error {
 	return refused
 }
 
-// asked turns what applies to a call into a question, for an agent that asks a
-// person whatever applies.
+// asked is the verdict with ask as its effect, for an agent that wants a person
+// asked whatever the policy says.
 func (v Verdict) asked() (said askedCall) {
 	said.Ruling, said.At = Ruling{Ask, v.Reason}, hux.Now()
 	for _, c := range v.Each {

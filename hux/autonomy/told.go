@@ -12,27 +12,27 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// What is told of calls is held against what was said about them. A call that
-// has no allowance when it is told is judged a little later, since a hook's
-// question and the reports of its call come in any order.
+// Reports of calls are compared with what the calls were allowed. A call that
+// nothing has allowed when it is reported is judged a little later, since a
+// hook's question and the reports of its call come in any order.
 
 const (
-	toldCalls   = record.Table[toldCall]("told") // by conversation, run and call
-	judgeAfter  = 5 * time.Second                // the last report of a call
-	mostCounted = 2000                           // calls of a conversation; of more it is not counted which were asked about
+	toldCalls   = record.Table[toldCall]("told") // reported calls, by conversation, run and call
+	judgeAfter  = 5 * time.Second                // from the last report of a call to its judgement
+	mostCounted = 2000                           // of a conversation with more calls they are not counted (see moreThanAsked)
 )
 
-// toldCall is a call of which nobody has seen an allowance when it was told.
+// toldCall is a call that nothing had allowed when it was reported.
 type toldCall struct {
 	ConversationID string    `json:"conversation_id"`
-	RunID          string    `json:"run_id"` // "" where no turn was named and no run was under way
+	RunID          string    `json:"run_id"` // "" if the report names none and no run was under way
 	CallID         string    `json:"call_id"`
 	Tool           string    `json:"tool"`
 	Began          bool      `json:"began"`
 	Ended          string    `json:"ended"` // the status of tool.finished
 	Blocked        bool      `json:"blocked"`
 	SessionID      string    `json:"session_id"` // as the agent named it
-	Agent          hux.Agent `json:"agent"`      // who told; "" where only a page has
+	Agent          hux.Agent `json:"agent"`      // the agent that reported it; "" if only a page has
 	At             hux.Time  `json:"at"`
 }
 
@@ -40,8 +40,8 @@ func (s *Service) toldKey(t *toldCall) string {
 	return t.ConversationID + s.Keys.Short("run", t.RunID) + s.Keys.Short("call", t.CallID)
 }
 
-// Earliest is when the first of what Observe lets fall due for an event of a kind
-// may; zero where it lets nothing.
+// Earliest is the earliest time at which what Observe schedules for an event of
+// this kind may fall due; zero if it schedules nothing.
 func (s *Service) Earliest(kind string) time.Time {
 	if kind != toolStarted && kind != toolFinished {
 		return time.Time{}
@@ -54,16 +54,17 @@ const (
 	toolFinished = "tool.finished"
 )
 
-// toolTold notes a call that is told and that nothing has allowed so far, and
-// settles what was asked about a call that its agent says has ended.
+// toolTold notes a reported call that nothing has allowed so far, to be judged.
+// If its agent reports that the call has ended, it settles what a person is
+// still asked about the call.
 func (s *Service) toolTold(ch *record.Change, e *event.Event) error {
 	call := ch.Call
 	t := toldCall{ConversationID: e.ConversationID, RunID: e.RunID, At: ch.At}
 	if t.Tool, t.CallID = toolOf(e); t.CallID == "" {
 		if t.Tool == "" {
-			return nil // it could be of any call
+			return nil // it may be about any call
 		}
-		t.CallID = e.ID // a call of its own, which is counted
+		t.CallID = e.ID // it counts as a call of its own
 	}
 	if e.Reporter == "" && call.Actor.Kind == hux.KindAgent {
 		t.Agent = hux.Agent(call.Actor.ID)
@@ -96,7 +97,7 @@ func (s *Service) toolTold(ch *record.Change, e *event.Event) error {
 	}
 	if before != nil {
 		if before.Agent != "" && t.Agent == "" {
-			return nil // a page adds nothing to what the agent says
+			return nil // a page's report adds nothing to the agent's
 		}
 		if (before.Agent == "") == (t.Agent == "") {
 			t.join(before)
@@ -108,8 +109,9 @@ func (s *Service) toolTold(ch *record.Change, e *event.Event) error {
 	return ch.LetFallDue(due.Item{At: t.At.Add(judgeAfter), Kind: dueBypass, ID: key})
 }
 
-// saidAlready reports whether all that could come of a judgement has come, so
-// that a run which tells of many such calls costs no more.
+// saidAlready reports whether a judgement of the call could have no further
+// effect: the alarm is raised and the run stopped. So a run that reports many
+// such calls costs no more than one that reports a few.
 func (s *Service) saidAlready(tx store.Reader, t *toldCall) (bool, error) {
 	b, err := s.readBypass(tx, t)
 	if err != nil || b != nil {
@@ -122,7 +124,7 @@ func (s *Service) saidAlready(tx store.Reader, t *toldCall) (bool, error) {
 	return o.UnaskedSince != nil, err
 }
 
-// join adds what was told of the call before by the same.
+// join adds an earlier report of the same call from the same reporter.
 func (t *toldCall) join(before *toldCall) {
 	t.Began = t.Began || before.Began
 	t.Blocked = t.Blocked || before.Blocked
@@ -131,7 +133,7 @@ func (t *toldCall) join(before *toldCall) {
 	}
 }
 
-// blocked reports whether a call's end says that it never ran.
+// blocked reports whether an event says that its call was blocked and never ran.
 func blocked(e *event.Event) bool {
 	var data struct {
 		Blocked bool `json:"blocked"`
@@ -140,8 +142,9 @@ func blocked(e *event.Event) bool {
 	return data.Blocked
 }
 
-// askedAs is what was asked about a call: under its id, and in its run, unless
-// the run has no name or is named by a page, which may name it otherwise.
+// askedAs lists the questions about a call: those with its id, its tool and its
+// run. Tool and run are not compared for a page's report, since a page may name
+// both otherwise, nor where the report does not say them.
 func (s *Service) askedAs(tx store.Reader, t *toldCall) (asked []askedCall, err error) {
 	all, err := readAsked(tx, s.callPrefix(t.ConversationID, t.CallID))
 	return slices.DeleteFunc(all, func(a askedCall) bool {
@@ -157,7 +160,7 @@ func readAsked(tx store.Reader, prefix string) (asked []askedCall, err error) {
 	return asked, err
 }
 
-// allowed reports whether anything that was said lets the call run.
+// allowed reports whether an answer to one of the questions lets the call run.
 func (s *Service) allowed(tx store.Reader, asked []askedCall) (bool, error) {
 	for _, a := range asked {
 		if a.ApprovalID == nil {
@@ -177,11 +180,12 @@ func (s *Service) allowed(tx store.Reader, asked []askedCall) (bool, error) {
 	return false, nil
 }
 
-// bypassed reports whether a call ran though nothing had allowed it. A hook of
-// its agent may have been killed before it asked, or after; a gateway tells of
-// a call before it is asked about, and tells of one that is blocked too. What
-// was asked and refused has run if it is told to have ended, well or badly, and
-// not as blocked. A page can't tell what was blocked, and may have other ids.
+// bypassed reports whether a call ran though nothing had allowed it. The agent's
+// hook may have been killed before it asked, or after. A gateway reports a call
+// before the hook asks about it, and reports blocked calls too. A call that was
+// asked about and refused has run if its agent reports that it completed or
+// failed, and not that it was blocked. A page does not see what was blocked, and
+// may give calls other ids.
 func (s *Service) bypassed(tx store.Reader, t *toldCall) (bool, error) {
 	if t.Blocked {
 		return false, nil
@@ -194,7 +198,7 @@ func (s *Service) bypassed(tx store.Reader, t *toldCall) (bool, error) {
 		allowed, err := s.allowed(tx, asked)
 		return !allowed && t.Agent != "" && (t.Ended == "completed" || t.Ended == "failed"), err
 	}
-	if t.Ended == "cancelled" && !t.Began { // what a stop leaves out is told so too
+	if t.Ended == "cancelled" && !t.Began { // a call that a stop left out is reported so too
 		return false, nil
 	}
 	if t.Agent != "" && t.named() {
@@ -203,12 +207,13 @@ func (s *Service) bypassed(tx store.Reader, t *toldCall) (bool, error) {
 	return s.moreThanAsked(tx, t)
 }
 
-// named reports whether the call's id is one that its hook asks under.
+// named reports whether the call has an id of its own, under which its hook
+// asks.
 func (t *toldCall) named() bool { return !hux.ValidID("evt", t.CallID) }
 
-// moreThanAsked reports whether more calls of a tool were told than were asked
-// about, of the run where anything of it was asked, and else of the
-// conversation.
+// moreThanAsked reports whether more calls of a tool were reported than were
+// asked about. It counts the calls of the run if anything of the run was asked,
+// and else those of the whole conversation.
 func (s *Service) moreThanAsked(tx store.Reader, t *toldCall) (bool, error) {
 	asked, err := readAsked(tx, t.ConversationID)
 	if err != nil {
@@ -244,8 +249,9 @@ func (s *Service) moreThanAsked(tx store.Reader, t *toldCall) (bool, error) {
 	return max(began, ended) > questions, nil
 }
 
-// settleEnded ends what a person is still asked about a call that its agent
-// says has ended, and says of what they have allowed that it never ran.
+// settleEnded cancels the pending approvals of a call that its agent reports as
+// ended. Of one that a person has allowed and the agent has blocked, it tells
+// that the call did not run.
 func (s *Service) settleEnded(ch *record.Change, asked []askedCall, t *toldCall) error {
 	ch = s.bySystem(ch)
 	for _, q := range asked {
@@ -269,7 +275,7 @@ func (s *Service) settleEnded(ch *record.Change, asked []askedCall, t *toldCall)
 	return nil
 }
 
-// notRun tells that a call did not run that a person has allowed.
+// notRun tells that a call did not run although a person had allowed it.
 func notRun(ch *record.Change, a *Approval) error {
 	cancelled := "cancelled"
 	return ch.Tell(event.Event{

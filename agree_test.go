@@ -143,7 +143,7 @@ func routes(t *testing.T) []api.Route {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := api.Foundation{Schemas: schemas(t), StreamsPerUser: 32, Modes: switchyard.Manifest()}.Routes(cards.Routes(cards.Parts{}))
+	all, err := api.Foundation{Schemas: schemas(t), StreamsPerUser: 32, Modes: switchyard.Manifest()}.Routes(cards.Routes(cards.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func checkOnline(ctx context.Context, c *config.Config, rules *proxy.Rules) (pro
 // resolved is what becomes of the configuration's flags.
 func resolved(c *config.Config) (registry []hux.Flag, flags hux.Flags, served map[string]bool, err error) {
 	registry, err = hux.ParseFlagRegistry(contract.Flags)
-	return registry, hux.ResolveFlags(registry, c.Flags), api.Served(cards.Routes(cards.Parts{})), err
+	return registry, hux.ResolveFlags(registry, c.Flags), api.Served(cards.Routes(cards.Options{})), err
 }
 
 // printFlags says what becomes of each flag that is listed, and warns of those

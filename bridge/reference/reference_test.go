@@ -25,7 +25,7 @@ func whole(t *testing.T, flags ...string) *reference.Contract {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes, err := api.Foundation{Schemas: set}.Routes(cards.Routes(cards.Parts{}))
+	routes, err := api.Foundation{Schemas: set}.Routes(cards.Routes(cards.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ type rig struct {
 	db      *store.DB
 	routes  map[string]api.Route
 	service *autonomy.Service
-	stopped func(ctx context.Context, runID string) error // Parts.Stop
+	stopped func(ctx context.Context, runID string) error // Options.Stop
 	end     func()
 
 	alarmsOnly bool
@@ -82,7 +82,7 @@ func (r *rig) start() {
 	cursors := api.NewCursors(key)
 	conversations := conversation.New(frame, cursors, hux.Flags{})
 	ctx, cancel := context.WithCancel(context.Background())
-	s := autonomy.New(autonomy.Parts{
+	s := autonomy.New(autonomy.Options{
 		Frame: frame, Closing: ctx, Conversations: conversations, Schemas: r.schemas, Cursors: cursors,
 		Stop: func(ctx context.Context, _ hux.Tenant, _ hux.User, runID, _ string) error {
 			if r.stopped == nil {

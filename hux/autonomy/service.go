@@ -15,31 +15,32 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// Parts is what the card is made of.
-type Parts struct {
+// Options are what New needs.
+type Options struct {
 	*record.Frame
 	Closing       context.Context // ends when the router does
 	Conversations *conversation.Service
 	Schemas       *schema.Set
 	Cursors       *api.Cursors
 	Build         hux.Build
-	// Stop asks whatever runs a run to stop it. It returns once the run is at
-	// its end there, or with why it is not; nil where nothing can be asked. Where
-	// the run has no such name there, it is what runs in the session, if that is
-	// not "".
+	// Stop asks the tenant's WebUI to stop a run. It returns nil once the WebUI
+	// says that the run has ended, and else why it has not. Where the WebUI does
+	// not know the run by this name, it stops what runs in the session, unless
+	// sessionID is "". A nil Stop: nobody can be asked.
 	Stop func(ctx context.Context, t hux.Tenant, owner hux.User, runID, sessionID string) error
-	// StopBypassed has a run stopped in which a call ran that nothing had allowed.
+	// StopBypassed: a run is stopped if a call of it ran that nothing had
+	// allowed.
 	StopBypassed bool
-	// Alarmed is told of new alarms and of what has changed in a tenant's
-	// oversight, once that is durable; nil where nobody is to know.
+	// Alarmed is told of a tenant's new alarms, and of its oversight when that
+	// has changed, once both are durable. It may be nil.
 	Alarmed func(t hux.Tenant, now Oversight, alarms []Bypass)
-	// Report puts an event that an agent tells of into the log of c, once.
+	// Report puts an event that an agent reports into the log of c, once.
 	Report func(ch *record.Change, c *conversation.Conversation, e event.Event) error
 }
 
 // Service serves the card.
 type Service struct {
-	Parts
+	Options
 	policies  *record.Collection[Policy]
 	grants    *record.Collection[Grant]
 	approvals *record.Collection[Approval]
@@ -47,7 +48,7 @@ type Service struct {
 	waiting   waiting
 
 	mu       sync.Mutex
-	stopping map[string]bool // runs that whatever runs them is asked to stop now, as stopKey has them
+	stopping map[string]bool // the runs that the WebUI is being asked to stop, by stopKey
 }
 
 // What falls due, by kind.
@@ -59,10 +60,10 @@ const (
 	dueBypass   = "bypass"
 )
 
-// New makes the card's Service. The zero Parts make one to look at, whose
+// New makes the card's Service. The zero Options make one to look at, whose
 // routes nobody may call.
-func New(p Parts) *Service {
-	s := &Service{Parts: p, waiting: waiting{by: map[string]chan struct{}{}}, stopping: map[string]bool{}}
+func New(o Options) *Service {
+	s := &Service{Options: o, waiting: waiting{by: map[string]chan struct{}{}}, stopping: map[string]bool{}}
 	s.policies = record.In(s.Frame, record.Spec[Policy]{
 		Name: PolicySchema, Prefix: "pol", Meta: func(p *Policy) *hux.Meta { return &p.Meta },
 		Fill:    func(tx store.Reader, p *Policy) error { return s.fillPolicy(tx, p, time.Now()) },
@@ -95,12 +96,12 @@ func New(p Parts) *Service {
 			{Name: "run_id", Values: func(r *Receipt) []string { return []string{r.RunID} }},
 		},
 	})
-	if p.Due != nil {
-		p.Due.Handle(dueApproval, s.expireApproval)
-		p.Due.Handle(dueGrant, s.expireGrant)
-		p.Due.Handle(dueReceipt, s.overdueReceipt)
-		p.Due.Handle(dueStop, s.stopAgain)
-		p.Due.Handle(dueBypass, s.judgeTold)
+	if o.Due != nil {
+		o.Due.Handle(dueApproval, s.expireApproval)
+		o.Due.Handle(dueGrant, s.expireGrant)
+		o.Due.Handle(dueReceipt, s.overdueReceipt)
+		o.Due.Handle(dueStop, s.stopAgain)
+		o.Due.Handle(dueBypass, s.judgeTold)
 	}
 	return s
 }
@@ -112,8 +113,8 @@ const (
 	pendingOf = "pending" // of approvals: their run, while they are pending
 )
 
-// statesOf are the states that a record may be asked for by: what has not ended
-// may have expired since it was written.
+// statesOf are the states under which a list finds a record. One that is written
+// in its start state may have expired since, so it stands under both.
 func statesOf(state, start string) []string {
 	if state == start {
 		return []string{state, "expired"}
@@ -126,7 +127,7 @@ func (s *Service) system(db *store.Lease) *api.Call {
 	return &api.Call{Actor: hux.Actor{Kind: hux.KindSystem, ID: "hux"}, Surface: hux.SurfaceWorker, Build: s.Build, DB: db}
 }
 
-// bySystem is the change in the router's own name.
+// bySystem is the same change, made by the router itself.
 func (s *Service) bySystem(ch *record.Change) *record.Change { return ch.By(s.system(ch.Call.DB)) }
 
 // facts are an event's data.

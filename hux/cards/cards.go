@@ -25,51 +25,53 @@ import (
 	"bstein.dev/hux/hux/timeline"
 )
 
-// Parts is what the cards are made of.
-type Parts struct {
+// Options are what New needs.
+type Options struct {
 	*record.Frame
 	Schemas *schema.Set
 	Cursors *api.Cursors
 	Flags   hux.Flags
 	Closing context.Context // ends when the router does
 	Build   hux.Build
-	Stop    func(ctx context.Context, t hux.Tenant, owner hux.User, runID, sessionID string) error // see autonomy.Parts, as for those below
 
+	// For autonomy.Options:
+	Stop         func(ctx context.Context, t hux.Tenant, owner hux.User, runID, sessionID string) error
 	StopBypassed bool
 	Alarmed      func(t hux.Tenant, now autonomy.Oversight, alarms []autonomy.Bypass)
 }
 
-// Routes are the cards' lines of /hux/v1. The zero Parts make a list to look
+// Routes are the cards' lines of /hux/v1. The zero Options make a list to look
 // at, which nobody may call.
-func Routes(p Parts) []api.Route { return New(p).Routes }
+func Routes(o Options) []api.Route { return New(o).Routes }
 
-// Cards are the cards, as far as there is more to them than routes.
+// Cards are the routes of all cards, and the one card that the router also calls
+// itself.
 type Cards struct {
 	Routes   []api.Route
 	Autonomy *autonomy.Service
 }
 
 // New makes the cards.
-func New(p Parts) *Cards {
-	if p.Frame == nil {
-		p.Frame = &record.Frame{}
+func New(o Options) *Cards {
+	if o.Frame == nil {
+		o.Frame = &record.Frame{}
 	}
-	conversations := conversation.New(p.Frame, p.Cursors, p.Flags)
-	var line *timeline.Service // it and autonomy tell each other
-	autonomous := autonomy.New(autonomy.Parts{
-		Frame: p.Frame, Closing: p.Closing, Conversations: conversations, Schemas: p.Schemas, Cursors: p.Cursors, Build: p.Build,
-		Stop: p.Stop, StopBypassed: p.StopBypassed, Alarmed: p.Alarmed,
+	conversations := conversation.New(o.Frame, o.Cursors, o.Flags)
+	var line *timeline.Service // it and autonomy call each other
+	autonomous := autonomy.New(autonomy.Options{
+		Frame: o.Frame, Closing: o.Closing, Conversations: conversations, Schemas: o.Schemas, Cursors: o.Cursors, Build: o.Build,
+		Stop: o.Stop, StopBypassed: o.StopBypassed, Alarmed: o.Alarmed,
 		Report: func(ch *record.Change, c *conversation.Conversation, e event.Event) error {
 			return line.Report(ch, c, e)
 		},
 	})
-	line = timeline.New(p.Frame, conversations, autonomous)
+	line = timeline.New(o.Frame, conversations, autonomous)
 	routes := slices.Concat(
 		conversations.Routes(),
 		line.Routes(),
 		memory.Routes(),
-		projects.New(p.Frame, p.Cursors).Routes(),
-		artifacts.New(p.Frame, p.Cursors).Routes(),
+		projects.New(o.Frame, o.Cursors).Routes(),
+		artifacts.New(o.Frame, o.Cursors).Routes(),
 		autonomous.Routes(),
 		modes.Routes(),
 		research.Routes(),
@@ -97,11 +99,14 @@ func Machines() []hux.Machine {
 	}
 }
 
-// Rules are what the schemas can't say of single records and bodies, by the
-// name of the schema.
+// Rules check what the schemas can't say of single records and bodies, by the name
+// of the schema.
 func Rules() map[string]schema.Rule {
 	rules := map[string]schema.Rule{}
-	for _, own := range []map[string]schema.Rule{artifacts.Rules, conversation.Rules, timeline.Rules, memory.Rules, autonomy.Rules, modes.Rules, projects.Rules, research.Rules, onboarding.Rules, privacy.Rules, releases.Rules} {
+	for _, own := range []map[string]schema.Rule{
+		artifacts.Rules, conversation.Rules, timeline.Rules, memory.Rules, autonomy.Rules, modes.Rules, projects.Rules, research.Rules,
+		onboarding.Rules, privacy.Rules, releases.Rules,
+	} {
 		maps.Copy(rules, own)
 	}
 	return rules

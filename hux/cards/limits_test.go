@@ -25,7 +25,7 @@ func TestLimitsAreTheCards(t *testing.T) {
 		"grant_session_hours": seconds(autonomy.MaxSessionGrant) / 3600, "grant_always_days": seconds(autonomy.DefaultAlwaysGrant) / 86400,
 		"grant_always_max_days": seconds(autonomy.MaxAlwaysGrant) / 86400,
 	}
-	for _, rt := range cards.Routes(cards.Parts{}) {
+	for _, rt := range cards.Routes(cards.Options{}) {
 		switch rt.Path {
 		case "/artifacts/blobs":
 			want["blob_bytes"] = rt.MaxBody

@@ -39,11 +39,11 @@ type Options struct {
 	TempDir        string        // for long bodies of unknown length; default os.TempDir. Not where anything must last
 	MaxInFlight    int           // requests and streams under way per slot; default 120
 
-	Registry prometheus.Registerer                           // may be nil
-	OnDown   func(slot string)                               // told when a slot cannot be reached; must not block
-	Health   func(Target) bool                               // answers health rules; default: always well
-	Instead  func(Target, *url.URL)                          // told of what is answered by an instead rule; may be nil
-	Refuse   func(http.ResponseWriter, *http.Request, error) // answers where the upstream does not; default api.WriteError
+	Registry  prometheus.Registerer                           // may be nil
+	OnDown    func(slot string)                               // told when a slot cannot be reached; must not block
+	Health    func(Target) bool                               // answers health rules; default: always well
+	OnInstead func(Target, *url.URL)                          // told of each request that an instead rule answers; may be nil
+	Refuse    func(http.ResponseWriter, *http.Request, error) // answers where the upstream does not; default api.WriteError
 }
 
 // Proxy passes requests to the web UIs of tenants. It is safe for concurrent
@@ -107,7 +107,7 @@ func New(o Options) (*Proxy, error) {
 		maxInFlight:    int64(o.MaxInFlight),
 		onDown:         o.OnDown,
 		health:         o.Health,
-		onInstead:      o.Instead,
+		onInstead:      o.OnInstead,
 		refuse:         o.Refuse,
 		decoders:       make(decoders, maxDecoders),
 		errorLog:       slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
@@ -176,8 +176,8 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, t Target) {
 	x.send()
 }
 
-// Page reports whether r leads to a page of the web UI, for a sender who has
-// none yet. The error is that r may not pass at all.
+// Page reports whether r leads to a page of the web UI, for a sender who has no
+// tenant yet. The error says that r may not pass at all.
 func (p *Proxy) Page(w http.ResponseWriter, r *http.Request) (bool, error) {
 	x := &exchange{proxy: p, w: w, in: r, ctx: r.Context()}
 	if err := x.decide(); err != nil {

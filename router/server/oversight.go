@@ -15,9 +15,9 @@ import (
 	"bstein.dev/hux/router/tenant"
 )
 
-// oversight is what the tenants' agents do without asking, at hand for the
-// status page, the metrics and the people whom it concerns. The tenants'
-// databases keep it.
+// oversight holds what the tenants' agents did without asking, for the status
+// page, the metrics and the people whom it concerns. It is a copy of what the
+// tenants' databases keep.
 type oversight struct {
 	bypassed *prometheus.CounterVec
 
@@ -28,8 +28,8 @@ type oversight struct {
 // alarmFor is how long an alarm is shown.
 const alarmFor = 7 * 24 * time.Hour
 
-// watchOver makes the oversight and registers its metrics.
-func (s *Server) watchOver() {
+// makeOversight makes the oversight and registers its metrics.
+func (s *Server) makeOversight() {
 	o := &s.oversight
 	o.by = map[hux.Tenant]autonomy.Oversight{}
 	o.bypassed = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -52,7 +52,7 @@ func (s *Server) watchOver() {
 	}))
 }
 
-// loadOversight reads the tenants' oversight of before the start.
+// loadOversight reads the tenants' oversight from their databases.
 func (s *Server) loadOversight(ctx context.Context) {
 	o := &s.oversight
 	tenants, err := s.stores.Tenants()
@@ -75,7 +75,8 @@ func (s *Server) loadOversight(ctx context.Context) {
 	}
 }
 
-// alarmed takes what has changed in a tenant's oversight.
+// alarmed takes over a tenant's oversight that has changed, and counts and logs
+// its new alarms.
 func (o *oversight) alarmed(t hux.Tenant, now autonomy.Oversight, alarms []autonomy.Bypass) {
 	for _, b := range alarms {
 		by := "page"
@@ -96,7 +97,7 @@ func (o *oversight) of(t hux.Tenant) autonomy.Oversight {
 	return o.by[t]
 }
 
-// alarms are those of a person that are shown.
+// alarms are the alarms that a person is shown.
 func (o *oversight) alarms(t hux.Tenant, owner hux.User) []autonomy.Bypass {
 	shown := []autonomy.Bypass{}
 	for _, b := range o.of(t).Recent {
@@ -107,7 +108,7 @@ func (o *oversight) alarms(t hux.Tenant, owner hux.User) []autonomy.Bypass {
 	return shown
 }
 
-// alarmTexts say on the status page what an operator has to look after.
+// alarmTexts say on the status page what an operator has to do something about.
 func (s *Server) alarmTexts(ctx context.Context) (texts []string, err error) {
 	for _, st := range s.tenants.List() {
 		if st.Assignment != tenant.Assigned {
@@ -132,7 +133,7 @@ func (s *Server) alarmTexts(ctx context.Context) (texts []string, err error) {
 
 func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// agentNames names the agents of a tenant that may ask.
+// agentNames says which agents of a tenant should ask, or that there is none.
 func (s *Server) agentNames(ctx context.Context, t hux.Tenant) (string, error) {
 	agents, err := s.identity.ListAgents(ctx, t)
 	if err != nil {

@@ -80,9 +80,9 @@ type Server struct {
 	own      map[identity.Site]http.Handler
 	draining atomic.Bool
 	patience patience
-	// unreadHop tells once of a proxy that says no address; see limitAddr.
+	// unreadHop warns once of a proxy that gives no address; see limitAddr.
 	unreadHop sync.Once
-	webhooks  chan struct{}   // holds one for each whose body is read
+	webhooks  chan struct{}   // holds one for each webhook whose body is being read
 	closing   context.Context // ends when the router shuts down
 	shut      context.CancelFunc
 }
@@ -119,7 +119,8 @@ func New(c *config.Config, o Options) (*Server, error) {
 	return s, nil
 }
 
-// join builds the parts from the configuration; each gets just what it needs.
+// join builds the parts from the configuration. Each gets only the settings that
+// it needs.
 func (s *Server) join(registry []hux.Flag) (err error) {
 	c := s.config
 	s.identity, err = identity.New(identity.Options{
@@ -149,8 +150,8 @@ func (s *Server) join(registry []hux.Flag) (err error) {
 		Head:        markNonces(bridge.Head(s.console())),
 		UploadLimit: c.UploadLimit, TempDir: c.TempDir, HeaderTimeout: c.UpstreamTimeout, MaxInFlight: c.SlotConnections,
 		Registry: s.registry, OnDown: s.tenants.Suspect, Refuse: s.failWebUI,
-		Health:  func(t proxy.Target) bool { return s.tenants.State(t.Slot) != tenant.Down },
-		Instead: s.answeredInstead,
+		Health:    func(t proxy.Target) bool { return s.tenants.State(t.Slot) != tenant.Down },
+		OnInstead: s.answeredInstead,
 	})
 	if err != nil {
 		return fmt.Errorf("proxy: %w", err)
@@ -162,12 +163,12 @@ func (s *Server) join(registry []hux.Flag) (err error) {
 	if s.pages, err = bridge.NewPages(pages); err != nil {
 		return fmt.Errorf("pages: %w", err)
 	}
-	return s.deal(registry)
+	return s.makeCards(registry)
 }
 
-// deal makes the cards and gathers their routes, and the contract that they are
-// of.
-func (s *Server) deal(registry []hux.Flag) error {
+// makeCards makes the cards and what they stand on, and gathers their routes, the
+// features that are on and the contract.
+func (s *Server) makeCards(registry []hux.Flag) error {
 	c := s.config
 	schemas, err := schema.Load(contract.Schemas, cards.Rules())
 	if err != nil {
@@ -198,16 +199,16 @@ func (s *Server) deal(registry []hux.Flag) error {
 	foundation := api.Foundation{
 		Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser, VectorsSHA256: contract.VectorsSHA256(), Modes: switchyard.Manifest(),
 	}
-	s.watchOver()
-	dealt := cards.New(cards.Parts{
+	s.makeOversight()
+	made := cards.New(cards.Options{
 		Frame: frame, Schemas: schemas, Cursors: api.NewCursors(derive(c.Key, "cursors")),
 		Flags: s.flags, Closing: s.closing, Build: s.build, Stop: s.stopRun,
 		StopBypassed: c.StopBypassed, Alarmed: s.oversight.alarmed,
 	})
-	if s.cards, err = foundation.Routes(dealt.Routes); err != nil {
+	if s.cards, err = foundation.Routes(made.Routes); err != nil {
 		return err
 	}
-	s.webui = webui.New(webui.Options{Autonomy: dealt.Autonomy, Lease: s.stores.Lease, Slots: s.watchedSlots, Dial: s.dialWebUI})
+	s.webui = webui.New(webui.Options{Autonomy: made.Autonomy, Lease: s.stores.Lease, Slots: s.watchedSlots, Dial: s.dialWebUI})
 	s.served = api.Served(s.cards)
 	for _, f := range registry {
 		if s.flags.Enabled(f.Name) && s.served[f.Name] {

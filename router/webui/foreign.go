@@ -11,10 +11,10 @@ import (
 	"bstein.dev/hux/hux/redact"
 )
 
-// asked makes the call that an approval of the WebUI is about. Of most calls the
-// WebUI knows only the command that its agent runs in a shell, and names the call
-// by the pattern that it found in the command. Where it gives arguments too, the
-// person is asked about command and arguments.
+// asked makes the call that an approval of the WebUI is about. Of most calls
+// the WebUI knows only the command that its agent runs in a shell, and names
+// the call by the pattern that it found in the command. Where it gives
+// arguments too, the person is asked about command and arguments.
 func asked(session string, p *pending) autonomy.Foreign {
 	f := autonomy.Foreign{Session: refOf(session), ID: idOf(p.ID), Tool: p.Tool, Args: map[string]any{}, Why: p.Description, Unfit: p.Unfit}
 	if p.ID == "" { // the WebUI takes an answer without an id for whatever waits first
@@ -56,8 +56,8 @@ func refOf(session string) conversation.Ref {
 	return conversation.Ref{System: "webui", ID: idOf(session)}
 }
 
-// idOf is the id under which hux keeps a name of the WebUI's. A name that has not
-// the form of an id, or looks like a secret, becomes its hash.
+// idOf is the id under which hux keeps a name of the WebUI's. A name that has
+// not the form of an id, or looks like a secret, becomes its hash.
 func idOf(id string) string {
 	if masked, _ := redact.MaskText(id); masked != id {
 		return hux.Digest([]byte(id))

@@ -25,8 +25,8 @@ type pending struct {
 	Unfit       string // why nobody can be asked about it; then ID, RunID and Token are all that is known
 }
 
-// PendingPath is where a page of the WebUI asks for the approval that its session
-// waits for.
+// PendingPath is where a page of the WebUI asks for the approval that its
+// session waits for.
 const PendingPath = "/api/approval/pending"
 
 const tooLarge = "it is too large"
@@ -65,8 +65,9 @@ func (c *client) pending(ctx context.Context, session string) (p *pending, err e
 	return p, err
 }
 
-// readPending reads an answer as strictly as the API reads the body of an agent's
-// question: nothing in it may have two meanings, and numbers keep their digits.
+// readPending reads an answer as strictly as the API reads the body of an
+// agent's question: nothing in it may have two meanings, and numbers keep their
+// digits.
 func readPending(text []byte) (*pending, error) {
 	var answer struct {
 		Pending map[string]json.RawMessage `json:"pending"`

@@ -212,8 +212,8 @@ func (w *watcher) see(session string) {
 	}
 }
 
-// looked is what settle found and did. The zero value says that the session waits
-// for nothing.
+// looked is what settle found and did. The zero value says that the session
+// waits for nothing.
 type looked struct {
 	asked    autonomy.Foreign // the first approval that the session waits for
 	moved    <-chan struct{}  // closed when there may be an answer; nil if hux waits for none

@@ -21,8 +21,9 @@ const (
 	MaxApproval     = 24 * time.Hour
 )
 
-// ApprovalLifetime is how long an approval waits if that long is asked for; 0
-// asks for nothing. Where no person is there to see it, it does not wait.
+// ApprovalLifetime is how long an approval waits if the agent asks for so long;
+// 0 means the default. Without a person there to see it, it does not wait at
+// all.
 func ApprovalLifetime(asked time.Duration, attended bool) time.Duration {
 	switch {
 	case !attended:
@@ -34,7 +35,7 @@ func ApprovalLifetime(asked time.Duration, attended bool) time.Duration {
 }
 
 // Choices are what a person may choose about a call of these capabilities.
-// always is whether the surface they decide on may grant that.
+// always says whether Always may be among them.
 func Choices(capabilities []Capability, always bool) []Choice {
 	if slices.Contains(capabilities, Deploy) {
 		return []Choice{Once, DenyChoice}
@@ -45,8 +46,8 @@ func Choices(capabilities []Capability, always bool) []Choice {
 	return []Choice{Once, Session, Always, DenyChoice}
 }
 
-// StateAt is the approval's status at a moment: a pending one whose time is
-// over has expired, whether or not that is written down yet.
+// StateAt is the approval's status at a moment. A pending one whose time is over
+// has expired, even if the store does not say so yet.
 func (a Approval) StateAt(now time.Time) string {
 	if a.Status == "pending" && !now.Before(a.ExpiresAt.Time) {
 		return "expired"
@@ -54,7 +55,7 @@ func (a Approval) StateAt(now time.Time) string {
 	return a.Status
 }
 
-// Status is what a choice makes of an approval.
+// Status is the status of an approval after the choice.
 func (c Choice) Status() string {
 	if c == DenyChoice {
 		return "denied"
@@ -62,22 +63,21 @@ func (c Choice) Status() string {
 	return "approved"
 }
 
-// shown reports whether a hash is that of the request.
+// shown reports whether a hash is the hash of this request.
 func (a Approval) shown(hash string) bool {
 	return slices.ContainsFunc(a.Request.Evidence, func(e hux.EvidenceRef) bool { return e.Hash != nil && *e.Hash == hash })
 }
 
-// decidedSo reports whether somebody has decided just this before.
+// decidedSo reports whether this person has made this very decision before.
 func (a Approval) decidedSo(in ApprovalDecide, by hux.Actor) bool {
 	d := a.Decision
 	return d != nil && d.Choice == in.Choice && d.Actor == by && a.shown(in.EvidenceHash)
 }
 
-// Decidable says why a person can't decide the approval so at a moment; nil
-// where they can. The hash is that of the request that they saw. The error is
-// an *hux.Error: approval_already_decided with the member decision,
-// approval_expired, invalid_transition, evidence_mismatch or
-// choice_not_allowed.
+// Decidable says why a person can't make this choice now; nil if they can. hash
+// is the hash of the request that they saw. The error is a *hux.Error:
+// approval_already_decided with the member decision, approval_expired,
+// invalid_transition, evidence_mismatch or choice_not_allowed.
 func (a Approval) Decidable(choice Choice, hash string, now time.Time) error {
 	switch state := a.StateAt(now); {
 	case a.Decision != nil:

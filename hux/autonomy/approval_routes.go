@@ -20,7 +20,8 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// pendingOf is the run of an approval that is pending.
+// pendingOf is the value in the index pendingOf: conversation and run, while the
+// approval is pending.
 func (a *Approval) pendingOf() []string {
 	if a.Status != ApprovalStates.Start {
 		return nil
@@ -28,8 +29,8 @@ func (a *Approval) pendingOf() []string {
 	return []string{a.ConversationID + " " + a.RunID}
 }
 
-// request answers POST /approvals: an agent asks a person, whatever the policy
-// says. The same call of the same run is asked about once.
+// request answers POST /approvals: an agent wants a person asked, whatever the
+// policy says. The person is asked once about the same call of the same run.
 func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	in, err := api.In[ApprovalCreate](call)
 	if err != nil {
@@ -96,13 +97,13 @@ func (s *Service) request(w http.ResponseWriter, r *http.Request, call *api.Call
 	return api.JSON(w, status, a)
 }
 
-// ask makes the approval of a question, and tells of it. Where nobody is there
-// to see it, it has expired as soon as it is made.
+// ask makes the approval of a question, and tells of it. If nobody is there to
+// see it, it is made as expired.
 func (s *Service) ask(ch *record.Change, q *question) (*Approval, error) {
 	attended := s.Log.Present(string(q.conversation.Owner))
 	shown := show(q.tool, q.args, slices.Contains(q.capabilities, Execute))
 	choices := Choices(q.capabilities, true)
-	if shown.Hidden > 0 { // nobody can judge once for all what they have not seen
+	if shown.Hidden > 0 { // nobody can allow for longer what they can't see in full
 		choices = []Choice{Once, DenyChoice}
 	}
 	a, err := s.approvals.Create(ch, q.conversation.Owner, func(m hux.Meta) *Approval {
@@ -146,18 +147,18 @@ func (a *Approval) refs() []hux.EvidenceRef {
 
 func (a *Approval) due() due.Item { return due.Item{At: a.ExpiresAt.Time, Kind: dueApproval, ID: a.ID} }
 
-// gravest is the capability that speaks for a call.
+// gravest is the gravest of a call's capabilities, which come in that order.
 func gravest(capabilities []Capability) Capability { return capabilities[len(capabilities)-1] }
 
-// looked notes that a person asks what there is to decide.
+// looked notes that a person looks at what there is to decide.
 func (s *Service) looked(call *api.Call) {
 	if call.Actor.Kind == hux.KindHuman {
 		s.Log.Looked(call.Actor.ID)
 	}
 }
 
-// getApproval answers with an approval; with wait once it is decided, or the
-// seconds are over.
+// getApproval answers with an approval. With wait it answers once the approval
+// is decided or so many seconds are over.
 func (s *Service) getApproval(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	wait, err := waitOf(r)
 	if err != nil {
@@ -170,7 +171,7 @@ func (s *Service) getApproval(w http.ResponseWriter, r *http.Request, call *api.
 			return err
 		}
 	}
-	a, err := s.readApproval(context.WithoutCancel(r.Context()), call, id) // which has ended where the router goes
+	a, err := s.readApproval(context.WithoutCancel(r.Context()), call, id) // its context has ended if the router shuts down
 	if err != nil {
 		return err
 	}
@@ -188,16 +189,16 @@ func (s *Service) readApproval(ctx context.Context, call *api.Call, id string) (
 	return a, err
 }
 
-// await waits until an approval is no longer pending, the time is over, or the
-// one who waits or the router has gone. Thousands may wait, so it keeps nothing
-// of the record meanwhile.
+// await waits until an approval is no longer pending, the time is over, the
+// caller has gone or the router shuts down. Thousands of callers may wait, so
+// it does not keep the record in memory meanwhile.
 func (s *Service) await(ctx context.Context, call *api.Call, id string, wait time.Duration) error {
 	deadline := time.Now().Add(wait)
 	for {
 		moved := s.waiting.of(id)
 		until, err := s.pendingUntil(ctx, call, id)
 		if err != nil || until.IsZero() {
-			s.waiting.wake(id) // nothing is kept of an id that nobody waits for
+			s.waiting.wake(id) // keeps no channel for an id that nobody waits for
 			return err
 		}
 		if until.After(deadline) {
@@ -226,7 +227,7 @@ func (s *Service) pendingUntil(ctx context.Context, call *api.Call, id string) (
 	return a.ExpiresAt.Time, nil
 }
 
-// waitOf reads how long a caller would wait: more than api.MaxWait is that.
+// waitOf reads how long a caller wants to wait, api.MaxWait at most.
 func waitOf(r *http.Request) (time.Duration, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil || len(q) > 1 || len(q["wait"]) != len(q) {
@@ -235,15 +236,15 @@ func waitOf(r *http.Request) (time.Duration, error) {
 	if !q.Has("wait") {
 		return 0, nil
 	}
-	n, err := strconv.Atoi(q.Get("wait")) // of what does not fit it gives the nearest
+	n, err := strconv.Atoi(q.Get("wait")) // for a number out of range, Atoi gives the nearest int
 	if err != nil && !errors.Is(err, strconv.ErrRange) || n < 0 {
 		return 0, hux.Errorf(hux.BadRequest, "wait is a whole number of seconds, 0 or more.")
 	}
 	return min(time.Duration(min(n, 3600))*time.Second, api.MaxWait), nil
 }
 
-// decideApproval takes a person's decision. The first counts; told again by the
-// same person it changes nothing.
+// decideApproval takes a person's decision. The first decision counts. The same
+// decision again from the same person is no error and changes nothing.
 func (s *Service) decideApproval(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	in, err := api.In[ApprovalDecide](call)
 	if err != nil {
@@ -282,7 +283,8 @@ func (s *Service) decideApproval(w http.ResponseWriter, r *http.Request, call *a
 	})
 }
 
-// settled takes a decided approval out of what is due, and tells of it.
+// settled takes the end of a settled approval out of what falls due, and tells
+// of it.
 func (s *Service) settled(ch *record.Change, a *Approval, how string) error {
 	ch.NoLongerDue(a.due())
 	s.moved(ch, a.ID)
@@ -303,7 +305,7 @@ func resolved(ch *record.Change, a *Approval, how string) error {
 		data["cause"] = "call_ended"
 	}
 	outcome := outcomes[a.Status]
-	if how != "deny" { // which says it already
+	if how != "deny" { // the outcome says that already
 		outcome += " (" + how + ")"
 	}
 	return ch.Tell(event.Event{
@@ -314,7 +316,7 @@ func resolved(ch *record.Change, a *Approval, how string) error {
 
 var outcomes = map[string]string{"approved": "Allowed", "denied": "Denied", "expired": "Expired", "cancelled": "Cancelled"}
 
-// expireApproval is what falls due when nobody has decided.
+// expireApproval expires an approval that nobody has decided in time.
 func (s *Service) expireApproval(ctx context.Context, db *store.Lease, i due.Item) error {
 	return s.Change(ctx, s.system(db), record.Plan{}, func(ch *record.Change) error {
 		ch.NoLongerDue(i)
@@ -326,11 +328,11 @@ func (s *Service) expireApproval(ctx context.Context, db *store.Lease, i due.Ite
 	})
 }
 
-// callEnded is why what a person is asked about is cancelled once its call has
-// ended, as where the agent waits for its hook no longer.
+// callEnded is the reason of an approval that is cancelled since its call has
+// ended, for example because the agent no longer waits for its hook.
 const callEnded = "the agent ended the call before anybody decided"
 
-// end moves a pending approval without a decision.
+// end settles a pending approval without a decision.
 func (s *Service) end(ch *record.Change, a *Approval, status, why string) error {
 	if err := s.approvals.Revise(ch, a, func(a *Approval) error { a.Status = status; return nil }); err != nil {
 		return err

@@ -19,14 +19,14 @@ type PolicyPut struct {
 	} `json:"budgets"`
 }
 
-// end is when the level that is set at a moment falls back, nil for never. By
-// the caller's own clock that may be over, and is refused then.
+// end is when a level that is set now falls back; nil for never. A caller whose
+// clock is wrong may name a time that is over, which is refused.
 func (p *PolicyPut) end(now time.Time) (*hux.Time, error) {
 	if p.ExpiresInMS > 0 {
 		return &hux.Time{Time: now.Add(time.Duration(p.ExpiresInMS) * time.Millisecond).UTC().Truncate(time.Millisecond)}, nil
 	}
 	if at := p.LevelExpiresAt; at != nil && !at.After(now) {
-		e := hux.Errorf(hux.SchemaInvalid, "The time until which the level was to hold is over; choose it anew, or say how long from now in level_expires_in_ms.")
+		e := hux.Errorf(hux.SchemaInvalid, "level_expires_at is over already. Send a later time, or say in level_expires_in_ms how long the level holds from now.")
 		e.Members = map[string]any{"errors": []schema.Fault{{Pointer: "/level_expires_at", Code: "past", Message: "is over"}}}
 		return nil, e
 	}
@@ -44,8 +44,8 @@ type GrantCreate struct {
 	ExpiresInMS  int64        `json:"expires_in_ms"` // 0: as GrantLifetime has it
 }
 
-// Run is how an agent names the run that it speaks of: as HUX does, or by the
-// gateway's session and turn, which the router knows the conversation of.
+// Run is how an agent names a run: by conversation and run, or by the gateway's
+// session and turn, of which the router knows the conversation.
 type Run struct {
 	ConversationID string      `json:"conversation_id,omitempty"`
 	RunID          string      `json:"run_id,omitempty"`
@@ -69,7 +69,7 @@ type ApprovalCreate struct {
 		Args     map[string]any    `json:"args"`
 		Target   *string           `json:"target"`
 		Summary  string            `json:"summary"`
-		Evidence []hux.EvidenceRef `json:"evidence"` // of the owner gateway, said or not
+		Evidence []hux.EvidenceRef `json:"evidence"` // their owner is the gateway, whether or not they say so
 	} `json:"request"`
 }
 

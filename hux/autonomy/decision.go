@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// matrix is what applies by the level alone, for a user who has set nothing
-// else (contracts 5).
+// matrix is what applies by the level alone, without grants, budgets or a
+// private conversation (contracts 5).
 var matrix = map[Level]map[Capability]Effect{
 	Safe:       {Read: Allow, Write: Ask, Execute: Ask, Message: Ask, MemoryWrite: Ask, Network: Deny, Deploy: Ask},
 	AskFirst:   {Read: Allow, Write: Ask, Execute: Ask, Message: Ask, MemoryWrite: Ask, Network: Ask, Deploy: Ask},
 	Autonomous: {Read: Allow, Write: Allow, Execute: Allow, Message: Allow, MemoryWrite: Allow, Network: Allow, Deploy: Ask},
 }
 
-// Matrix is what applies to a capability by the level alone. A level that
-// there is not counts as safe; a capability that there is not is denied.
+// Matrix is what applies to a capability by the level alone. An unknown level
+// counts as safe; an unknown capability is denied.
 func Matrix(level Level, c Capability) Effect {
 	row, ok := matrix[level]
 	if !ok {
@@ -30,14 +30,14 @@ func Matrix(level Level, c Capability) Effect {
 type Situation struct {
 	Level      Level
 	Capability Capability
-	DenyGrant  bool // there is a live grant that denies it
-	AllowGrant bool // there is one that allows it
+	DenyGrant  bool // a live grant denies it
+	AllowGrant bool // a live grant allows it
 	Private    bool // the conversation is private now
 	BudgetLeft bool
 }
 
-// Decide is the effective decision (contracts 5): the first rule that applies,
-// and an allowance that no budget is left for is asked about instead.
+// Decide gives the effective decision (contracts 5): that of the first rule that
+// applies. An allowance for which no budget is left becomes ask.
 func Decide(s Situation) Ruling {
 	d := decideWithoutBudget(s)
 	if d.Effect == Allow && s.Capability != Read && !s.BudgetLeft {
@@ -60,7 +60,7 @@ func decideWithoutBudget(s Situation) Ruling {
 	return Ruling{Matrix(s.Level, s.Capability), ByMatrix}
 }
 
-// strictness orders effects; what is none counts as deny.
+// strictness orders effects; an unknown one counts as deny.
 func strictness(e Effect) int {
 	switch e {
 	case Allow:
@@ -77,10 +77,10 @@ func gravity(c Capability) int { return slices.Index(AllCapabilities, c) }
 // Call is a tool call that an agent asks about, and where it asks.
 type Call struct {
 	Tool           string
-	Capabilities   []Capability // as Capabilities finds them; none count as those of an unknown tool
+	Capabilities   []Capability // as Capabilities finds them; with none it counts as a call of an unknown tool
 	Hash           string       // as EvidenceHash makes it
 	Target         string       // as Target finds it; "" for none
-	Claimed        string       // what the agent says it is, which counts against it alone; "" for nothing
+	Claimed        string       // the target that the agent states, which can match a denial only; "" for none
 	ConversationID string
 	SessionID      string
 	Private        bool // the conversation is private now
@@ -89,14 +89,14 @@ type Call struct {
 
 // Verdict is what applies to a call.
 type Verdict struct {
-	CapabilityRuling                    // the strictest of Each, and of those alike the gravest
+	CapabilityRuling                    // the strictest of Each; of equally strict ones the gravest
 	Each             []CapabilityRuling // in the order of AllCapabilities
 	Spends           []string           // the ids of the grants that an allowance uses, each once
 }
 
-// Judge decides about a call at a moment, under the policy that applies and
-// the grants of its owner. The policy's budgets are taken as they are; see
-// ResetBudgets.
+// Judge decides about a call at a moment, under the policy that applies and the
+// grants of its owner. It takes the policy's budgets as they are, so
+// ResetBudgets comes first.
 func Judge(call Call, p Policy, grants []Grant, now time.Time) Verdict {
 	needed := slices.Clone(call.Capabilities)
 	if len(needed) == 0 {
@@ -125,8 +125,8 @@ func Judge(call Call, p Policy, grants []Grant, now time.Time) Verdict {
 }
 
 // applying finds the grants that decide about one capability of a call. Of
-// those that allow it one without a bound is used, so that none is used up in
-// vain.
+// several that allow it, it takes one without a limit of uses if there is one,
+// so that no use is spent in vain.
 func applying(call Call, c Capability, grants []Grant, now time.Time) (denying, allowing *Grant) {
 	for i := range grants {
 		g := &grants[i]

@@ -15,11 +15,12 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// calls is what was said about calls, by conversation, call, and run and evidence.
+// calls are the answers to questions about calls, by conversation, call, and run
+// with evidence.
 const calls = record.Table[askedCall]("calls")
 
-// askedCall is what was said about a tool call of a run. To ask again gives the
-// same and spends nothing, while it stands.
+// askedCall is the answer to a question about a tool call of a run. While it
+// stands, the same question gets the same answer and spends nothing.
 type askedCall struct {
 	RunID        string             `json:"run_id"`
 	Tool         string             `json:"tool"`
@@ -32,8 +33,8 @@ type askedCall struct {
 	At           hux.Time           `json:"at"`
 }
 
-// place finds the conversation and the run of a question, and refuses a run
-// that is another conversation's, or over.
+// place finds the conversation and the run of a question. It refuses a run that
+// belongs to another conversation or has ended.
 func (s *Service) place(ch *record.Change, in Run, q *question) (err error) {
 	switch {
 	case in.ConversationID != "":
@@ -53,7 +54,7 @@ func (s *Service) place(ch *record.Change, in Run, q *question) (err error) {
 	return s.Conversations.ClaimRun(ch, q.conversation.ID, q.runID)
 }
 
-// running refuses what a run asks that is over or to stop.
+// running refuses a question whose run has ended or is to stop.
 func (s *Service) running(tx store.Reader, q *question) error {
 	stopped, err := s.stopped(tx, q)
 	switch {
@@ -62,7 +63,7 @@ func (s *Service) running(tx store.Reader, q *question) error {
 	case stopped:
 		return hux.Errorf(hux.RunEnded, "Somebody has stopped this run; nothing of it may go on.")
 	case s.Conversations.HasFinished(tx, q.conversation.ID, q.runID):
-		return hux.Errorf(hux.RunEnded, "This run has told of its end; nothing of it may go on.")
+		return hux.Errorf(hux.RunEnded, "This run has reported its end; nothing of it may go on.")
 	}
 	return nil
 }
@@ -71,19 +72,19 @@ func (s *Service) callKey(q *question) string {
 	return s.callPrefix(q.conversation.ID, q.callID) + s.Keys.Short("asked", q.runID, q.hash)
 }
 
-// callPrefix is where all that was said about a call of a conversation stands.
+// callPrefix begins the keys of all answers about a call of a conversation.
 func (s *Service) callPrefix(conversationID, callID string) string {
 	return conversationID + s.Keys.Short("call", callID)
 }
 
-// keep writes down what was said about a call.
+// keep saves the answer about a call.
 func (s *Service) keep(ch *record.Change, q *question, said askedCall) error {
 	said.RunID, said.Tool, said.Foreign = q.runID, q.tool, q.gate != ""
 	return calls.Put(ch, s.callKey(q), &said)
 }
 
-// decide answers POST /decisions: what applies to a call. An allowance is the
-// spend.
+// decide answers POST /decisions: may a call run? To answer that it may spends
+// its budgets and grants at once.
 func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	in, err := api.In[DecisionCreate](call)
 	if err != nil {
@@ -132,8 +133,8 @@ func (s *Service) decide(w http.ResponseWriter, r *http.Request, call *api.Call)
 	})
 }
 
-// judge decides about a call that nothing stands about, and brings
-// about what follows: what is spent, or an approval, or a refusal that is told.
+// judge decides about a call without a standing answer, and does what follows:
+// it spends budgets and grants, makes an approval, or tells of the refusal.
 func (s *Service) judge(ch *record.Change, q *question) (*askedCall, error) {
 	now := time.Now()
 	v, p, err := s.verdict(ch, ch.Call, q, now)
@@ -166,8 +167,8 @@ func (s *Service) judge(ch *record.Change, q *question) (*askedCall, error) {
 	return said, s.keep(ch, q, *said)
 }
 
-// spend counts an allowance against the budgets and the grants that it rests
-// on.
+// spend counts an allowance against the budgets, and against the grants that it
+// rests on.
 func (s *Service) spend(ch *record.Change, p Policy, v Verdict, q *question, now time.Time) error {
 	if p.Revision > 0 {
 		s.writeBudgets(ch, p, SpendCall(p.Budgets, q.capabilities), q.runID, now)
@@ -184,12 +185,12 @@ func (q *question) evidence() []hux.EvidenceRef {
 	return []hux.EvidenceRef{{Kind: "tool_call", ID: q.callID, Owner: "gateway", Hash: &q.hash}}
 }
 
-// callLifetime is how long what was said about a call is kept: reports of it
+// callLifetime is how long an answer about a call is kept. Reports of the call
 // may come after its run has ended.
 const callLifetime = 48 * time.Hour
 
-// Sweep takes away what has been said about calls, and told of them, for too
-// long.
+// Sweep deletes answers about calls, reports of calls and alarms that are older
+// than callLifetime.
 func Sweep(ctx context.Context, db *store.Lease) error {
 	for _, bucket := range []string{string(calls), string(toldCalls), string(bypasses)} {
 		err := record.SweepBucket(ctx, db, bucket, func(_ string, value []byte) bool {

@@ -12,15 +12,15 @@ var GrantStates = hux.Machine{Name: "grant", Start: "active", Moves: map[string]
 	"active": {"expired", "revoked", "spent"}, "expired": {}, "revoked": {}, "spent": {},
 }}
 
-// How long a grant lives (contracts 2.7): nothing is granted for ever.
+// How long a grant lives (contracts 2.7). No grant lives for ever.
 const (
-	MaxSessionGrant    = 12 * time.Hour // of once and session; a session's end may come before
+	MaxSessionGrant    = 12 * time.Hour // of grants for once and session; the session may end before
 	DefaultAlwaysGrant = 30 * 24 * time.Hour
 	MaxAlwaysGrant     = 365 * 24 * time.Hour
 )
 
-// GrantLifetime is how long a grant of a duration lives if that long is asked
-// for; 0 asks for nothing.
+// GrantLifetime is how long a grant of a duration lives if a person asks for so
+// long; 0 means the default.
 func GrantLifetime(d Choice, asked time.Duration) time.Duration {
 	usual, most := MaxSessionGrant, MaxSessionGrant
 	if d == Always {
@@ -32,8 +32,8 @@ func GrantLifetime(d Choice, asked time.Duration) time.Duration {
 	return min(asked, most)
 }
 
-// StateAt is the grant's state at a moment: an active one whose time is over
-// has expired, whether or not that is written down yet.
+// StateAt is the grant's state at a moment. An active one whose time is over has
+// expired, even if the store does not say so yet.
 func (g Grant) StateAt(now time.Time) string {
 	switch {
 	case g.State != "active":
@@ -54,11 +54,11 @@ func (g Grant) Covers(c Capability) bool {
 	return g.Capability == c || slices.Contains(g.Capabilities, c)
 }
 
-// Matches reports whether the grant is about a call: its tool, just its
-// arguments or its target, and where it is made. An allowance is for what the
-// catalogue sees as the target, and one that names neither arguments nor target
-// matches nothing. A denial is also for one target of several, and for the one
-// that the agent says.
+// Matches reports whether the grant is about a call: its tool, its exact
+// arguments or its target, and its conversation or session. The target of an
+// allowance is compared with the one that the catalogue finds, and an allowance
+// that names neither arguments nor target matches nothing. A denial also
+// matches one target of several, and the target that the agent states.
 func (g Grant) Matches(call Call) bool {
 	m, s := g.Match, g.Scope
 	if g.Effect == Allow && m.ArgsHash == "" && m.Target == "" {
@@ -74,7 +74,7 @@ func (g Grant) Matches(call Call) bool {
 		(s.ConversationID == "" || s.ConversationID == call.ConversationID) && (s.SessionID == "" || s.SessionID == call.SessionID)
 }
 
-// Used is the grant after it let a call pass at a moment.
+// Used is the grant after it has let a call pass at a moment.
 func (g Grant) Used(now time.Time) Grant {
 	if g.Live(now) {
 		g.Uses.Count++
@@ -83,9 +83,9 @@ func (g Grant) Used(now time.Time) Grant {
 	return g
 }
 
-// Granted is the grant that a choice makes of an approval, without its
-// envelope: just what the request showed. It reports false where the choice
-// makes none: deny does not, and once is the call's that waits for it.
+// Granted is the grant that a choice about an approval makes, for exactly what
+// the request showed and without an envelope. It reports false if the choice
+// makes no grant: deny makes none, and once is for the waiting call alone.
 func (a Approval) Granted(choice Choice, sessionID string, now time.Time) (Grant, bool) {
 	if choice != Session && choice != Always || !slices.Contains(a.Request.Choices, choice) {
 		return Grant{}, false

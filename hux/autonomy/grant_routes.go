@@ -13,8 +13,9 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// live is what a grant that is active is found by: what it matches; a denial by
-// its tool, so that all of a tool's are held against each call.
+// live is an active grant's value in the index byMatch: what it matches. A
+// denial stands under its tool, so that each call of the tool is compared with
+// it.
 func (g *Grant) live() []string {
 	switch {
 	case g.State != GrantStates.Start:
@@ -25,12 +26,12 @@ func (g *Grant) live() []string {
 	return []string{g.Match.value()}
 }
 
-// value names what a grant is for, so that a call reads the grants that may be
-// about it and none of the owner's others.
+// value is a value in the index byMatch. Through it a call reads the grants that
+// may be about it, and no others of the owner.
 func (m Match) value() string { return m.Tool + "\n" + m.ArgsHash + "\n" + m.Target }
 
-// grantsFor are the grants of a person that are active and may be about a call:
-// for its arguments, for its target, or for the tool.
+// grantsFor are a person's active grants that may be about a call: for its
+// arguments, for its target, or for its tool.
 func (s *Service) grantsFor(tx store.Reader, owner hux.User, q *question) (grants []Grant, err error) {
 	matches := []Match{{Tool: q.tool}, {Tool: q.tool, ArgsHash: q.hash}}
 	if q.target != "" {
@@ -48,8 +49,8 @@ func (s *Service) grantsFor(tx store.Reader, owner hux.User, q *question) (grant
 	return grants, nil
 }
 
-// grantOf makes the grant that a decision brings with it, and gives its id; nil
-// where it brings none.
+// grantOf makes the grant that a choice makes, and gives its id; nil if the
+// choice makes none.
 func (s *Service) grantOf(ch *record.Change, a *Approval, choice Choice) (*string, error) {
 	session := ""
 	if a.Provenance.SessionID != nil {
@@ -66,7 +67,7 @@ func (s *Service) grantOf(ch *record.Change, a *Approval, choice Choice) (*strin
 	return &made.ID, ch.Tell(made.event(a.ConversationID, a.RunID, "grant.created", "Granted"))
 }
 
-// makeGrant writes a new grant, whose envelope is still to come.
+// makeGrant gives a grant its envelope and saves it.
 func (s *Service) makeGrant(ch *record.Change, owner hux.User, g Grant) (*Grant, error) {
 	made, err := s.grants.Create(ch, owner, func(m hux.Meta) *Grant {
 		g.Meta = m
@@ -80,7 +81,7 @@ func (s *Service) makeGrant(ch *record.Change, owner hux.User, g Grant) (*Grant,
 
 func (g *Grant) due() due.Item { return due.Item{At: g.ExpiresAt.Time, Kind: dueGrant, ID: g.ID} }
 
-// event tells of the grant in a conversation.
+// event is an event that tells of the grant in a conversation.
 func (g *Grant) event(conversationID, runID, kind, what string) event.Event {
 	data := facts{"grant_id": g.ID, "tool": g.Match.Tool, "capability": g.Capability, "effect": g.Effect, "duration": g.Duration, "expires_at": g.ExpiresAt}
 	if g.Match.Target != "" {
@@ -96,7 +97,8 @@ func (g *Grant) event(conversationID, runID, kind, what string) event.Event {
 	return e
 }
 
-// useGrant counts a use of a grant. It makes no revision, as uses do not.
+// useGrant counts a use of a grant. That makes no revision unless it is the last
+// use.
 func (s *Service) useGrant(ch *record.Change, id string, now time.Time) error {
 	g, err := s.grants.Read(ch, id)
 	if err != nil || g == nil {
@@ -109,13 +111,13 @@ func (s *Service) useGrant(ch *record.Change, id string, now time.Time) error {
 	return s.grants.Save(ch, g)
 }
 
-// retire moves a grant out of what is active.
+// retire ends an active grant.
 func (s *Service) retire(ch *record.Change, g *Grant, state string) error {
 	ch.NoLongerDue(g.due())
 	return s.grants.Revise(ch, g, func(g *Grant) error { g.State = state; return nil })
 }
 
-// expireGrant is what falls due at the end of a grant's life.
+// expireGrant ends a grant whose time is over.
 func (s *Service) expireGrant(ctx context.Context, db *store.Lease, i due.Item) error {
 	return s.Change(ctx, s.system(db), record.Plan{}, func(ch *record.Change) error {
 		ch.NoLongerDue(i)
@@ -179,7 +181,7 @@ func (s *Service) revokeGrant(w http.ResponseWriter, r *http.Request, call *api.
 			}
 			g.State = "revoked"
 			if g.Effect != Allow {
-				return call.RecentSignIn() // more is allowed without it
+				return call.RecentSignIn() // to revoke a denial allows more
 			}
 			return nil
 		})

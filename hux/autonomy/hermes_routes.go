@@ -15,9 +15,9 @@ import (
 
 const staleAfter = 5 * time.Minute
 
-// ingest takes a webhook of Hermes whose signature has been verified. It may be
-// lost or come twice, and decides nothing: what it tells of a tool goes into
-// the log, once, and all else is left alone.
+// ingest takes a webhook of Hermes whose signature has been verified. A webhook
+// may be lost or come twice, so nothing is decided by it: what it reports of a
+// tool goes into the log, once, and the rest is ignored.
 func (s *Service) ingest(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, int64(schema.BodyLimit("hux.ingest.hermes.v1"))))
 	if err != nil {
@@ -53,12 +53,13 @@ func (s *Service) readHermes(body []byte) (*HermesEvent, error) {
 	return eventOf(picked)
 }
 
-// hear puts what is told of a tool into the log of the session's conversation.
+// hear puts what Hermes reports of a tool into the log of the session's
+// conversation.
 func (s *Service) hear(r *http.Request, call *api.Call, e *HermesEvent) error {
 	key := s.Keys.Delivery(call, e.DeliveryID)
 	session := conversation.Ref{System: "hermes_session", ID: *e.SessionID}
 	way := func(h *Heard) **hux.Time { return &h.Webhook }
-	if hux.ValidID("hook", e.DeliveryID) { // as hux hook event names what it sends
+	if hux.ValidID("hook", e.DeliveryID) { // only hux hook event gives its deliveries such ids
 		way = func(h *Heard) **hux.Time { return &h.Events }
 	}
 	plan := record.Plan{Key: key, Due: s.Earliest(toolStarted)}
@@ -92,7 +93,7 @@ func (s *Service) runOfTurn(ch *record.Change, conversationID, turnID string) st
 	return run
 }
 
-// presentable is an id for a provenance; nil where there is none, or where it
+// presentable is an id as a provenance may show it; nil for "", and for one that
 // looks like a secret.
 func presentable(id string) *string {
 	if masked, _ := redact.MaskText(id); id == "" || masked != id {

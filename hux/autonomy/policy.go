@@ -21,8 +21,8 @@ func ConversationScope(id string) string { return "conversation:" + id }
 // NoPolicy is the id of the policy that applies while nobody has set one.
 const NoPolicy = "pol_00000000000000000000000000000000"
 
-// DefaultPolicy is what GET /policy gives while nobody has set one for scope:
-// at revision 0, it asks first and has no budgets.
+// DefaultPolicy is what GET /policy gives while nobody has set a policy for
+// scope: it asks first, has no budgets, and is at revision 0.
 func DefaultPolicy(meta hux.Meta, scope string, private bool, now time.Time) Policy {
 	meta.Schema, meta.ID, meta.Revision = PolicySchema, NoPolicy, 0
 	p := Policy{Meta: meta, Scope: scope, Level: AskFirst, Budgets: []Budget{}}
@@ -30,14 +30,15 @@ func DefaultPolicy(meta hux.Meta, scope string, private bool, now time.Time) Pol
 	return p
 }
 
-// isScope reports whether a policy may be for that.
+// isScope reports whether a policy may have this scope.
 func isScope(scope string) bool {
 	kind, _, named := strings.Cut(scope, ":")
 	return scope == UserScope || named && (kind == "project" || kind == "conversation")
 }
 
-// Scopes are those that are about a conversation of a project, which is nil for
-// none: the first that has a policy is the one that applies.
+// Scopes are the scopes that a conversation is in, the narrowest first. The
+// first one with a policy applies. projectID is nil if it belongs to no
+// project.
 func Scopes(conversationID string, projectID *string) []string {
 	if projectID == nil {
 		return []string{ConversationScope(conversationID), UserScope}
@@ -54,7 +55,8 @@ func (p Policy) LevelAt(now time.Time) Level {
 	return p.Level
 }
 
-// counts reports whether a budget is about a capability. Reading needs none.
+// counts reports whether a budget is about a capability. No budget is about
+// reading.
 func (b Budget) counts(c Capability) bool {
 	return c != Read && (b.Kind != NetworkCalls || c == Network)
 }
@@ -69,8 +71,8 @@ func BudgetLeft(budgets []Budget, c Capability) bool {
 	return true
 }
 
-// SpendCall counts a call that was allowed: one of each budget of calls that is
-// about any of its capabilities. It does not change budgets.
+// SpendCall gives the budgets after a call was allowed: one more is spent of
+// each budget of calls that is about any of its capabilities.
 func SpendCall(budgets []Budget, capabilities []Capability) []Budget {
 	return spend(budgets, func(b Budget) int64 {
 		for _, c := range capabilities {
@@ -82,7 +84,8 @@ func SpendCall(budgets []Budget, capabilities []Capability) []Budget {
 	})
 }
 
-// SpendTime counts the time that a tool ran, in whole seconds begun.
+// SpendTime gives the budgets after a tool ran for so long. A second that has
+// begun counts as a whole one.
 func SpendTime(budgets []Budget, took time.Duration) []Budget {
 	seconds := int64(math.Ceil(max(took, 0).Seconds()))
 	return spend(budgets, func(b Budget) int64 {
@@ -102,8 +105,8 @@ func spend(budgets []Budget, by func(Budget) int64) []Budget {
 	return out
 }
 
-// ResetBudgets opens the windows that are due: those of a day whose end has
-// come, and those of a run where the run is a new one.
+// ResetBudgets gives the budgets with nothing spent where a new window begins:
+// at the end of a day, and for a new run.
 func ResetBudgets(budgets []Budget, newRun bool, now time.Time) []Budget {
 	out := make([]Budget, len(budgets))
 	for i, b := range budgets {
@@ -123,8 +126,9 @@ func midnightAfter(now time.Time) time.Time {
 }
 
 // loosens reports whether a policy allows anything that the one before it did
-// not: by its level, for longer, or with less of a budget. fresh says that its
-// budgets are counted anew, which is no matter where the level becomes stricter.
+// not: by its level, for a longer time, or with a larger budget. fresh says
+// that the budgets begin anew, which matters only if the level does not become
+// stricter.
 func (p Policy) loosens(before Policy, fresh bool, now time.Time) bool {
 	order := []Level{Safe, AskFirst, Autonomous}
 	level, levelBefore := p.LevelAt(now), before.LevelAt(now)

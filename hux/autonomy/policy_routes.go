@@ -15,15 +15,14 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-const spentBucket = "spent" // policy, kind, window and which window → count, 8 bytes
+const spentBucket = "spent" // policy, kind, window, and day or run → count in 8 bytes
 
-// scopeOf reads the scope that a request names and holds it against what the
-// caller may see.
+// scopeOf reads the scope from a request's query.
 func (s *Service) scopeOf(r *http.Request) (string, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	scope := UserScope
 	if err != nil || len(q) > 1 || len(q["scope"]) != len(q) {
-		return "", hux.Errorf(hux.BadRequest, "The query has the name scope alone, once.")
+		return "", hux.Errorf(hux.BadRequest, "The query may have nothing but scope, and that once.")
 	}
 	if q.Has("scope") {
 		scope = q.Get("scope")
@@ -34,8 +33,8 @@ func (s *Service) scopeOf(r *http.Request) (string, error) {
 	return scope, nil
 }
 
-// scoped is whose policy a scope names, and whether the conversation that it
-// names is private now.
+// scoped says whose policy a scope names, and whether it names a conversation
+// that is private now. It refuses what the caller may not see.
 func (s *Service) scoped(tx store.Reader, call *api.Call, scope string) (owner hux.User, private bool, err error) {
 	kind, id, _ := strings.Cut(scope, ":")
 	switch kind {
@@ -56,7 +55,7 @@ func (s *Service) scoped(tx store.Reader, call *api.Call, scope string) (owner h
 	return call.User, false, nil
 }
 
-// policy reads the policy of a scope; nil where nobody has set one.
+// policy reads the policy of a scope; nil if nobody has set one.
 func (s *Service) policy(tx store.Reader, owner hux.User, scope string) (*Policy, error) {
 	found, err := s.policies.Find(tx, owner, byScope, scope)
 	if err != nil || len(found) == 0 {
@@ -65,8 +64,8 @@ func (s *Service) policy(tx store.Reader, owner hux.User, scope string) (*Policy
 	return found[0], nil
 }
 
-// applying is the policy that applies to a conversation, with its budgets as
-// they are for a run.
+// applying is the policy that applies to a conversation, with what the run has
+// spent of its budgets.
 func (s *Service) applying(tx store.Reader, c *conversation.Conversation, runID string, now time.Time) (Policy, error) {
 	for _, scope := range Scopes(c.ID, c.ProjectID) {
 		p, err := s.policy(tx, c.Owner, scope)
@@ -81,8 +80,8 @@ func (s *Service) applying(tx store.Reader, c *conversation.Conversation, runID 
 	return DefaultPolicy(hux.Meta{Owner: c.Owner}, UserScope, c.Ephemeral, now), nil
 }
 
-// appliesTo is the policy that applies in a scope, its own or else the wider
-// one that does.
+// appliesTo is the policy that applies in a scope: its own, or else that of a
+// wider scope.
 func (s *Service) appliesTo(tx store.Reader, owner hux.User, scope string, now time.Time) (Policy, error) {
 	kind, id, _ := strings.Cut(scope, ":")
 	if kind == "conversation" {
@@ -102,7 +101,7 @@ func (s *Service) appliesTo(tx store.Reader, owner hux.User, scope string, now t
 	return DefaultPolicy(hux.Meta{Owner: owner}, UserScope, false, now), nil
 }
 
-// window names which window of a budget is open.
+// window names the open window of a budget: the day or the run.
 func (s *Service) window(b Budget, runID string, now time.Time) string {
 	if b.Window == PerDay {
 		return now.UTC().Format(time.DateOnly)
@@ -114,7 +113,7 @@ func spentKey(policyID string, b Budget) string {
 	return policyID + " " + b.Kind + " " + b.Window + " "
 }
 
-// readBudgets reads what is spent in the windows that are open.
+// readBudgets reads what is spent in the open windows.
 func (s *Service) readBudgets(tx store.Reader, p *Policy, runID string, now time.Time) {
 	p.Budgets = ResetBudgets(p.Budgets, true, now)
 	for i := range p.Budgets {
@@ -126,8 +125,8 @@ func (s *Service) readBudgets(tx store.Reader, p *Policy, runID string, now time
 	}
 }
 
-// writeBudgets keeps what is spent after it was before. The first that is
-// spent of a day takes the days before away.
+// writeBudgets saves what is spent of the budgets that differ from the policy's.
+// The first spend of a day deletes the counts of earlier days.
 func (s *Service) writeBudgets(ch *record.Change, p Policy, after []Budget, runID string, now time.Time) {
 	for i, b := range after {
 		if b.Spent == p.Budgets[i].Spent {
@@ -143,8 +142,7 @@ func (s *Service) writeBudgets(ch *record.Change, p Policy, after []Budget, runI
 	}
 }
 
-// forgetRun takes away what a run that has finished had spent of a policy's
-// budgets.
+// forgetRun deletes what a finished run had spent of a policy's budgets.
 func (s *Service) forgetRun(ch *record.Change, p Policy, runID string) {
 	for _, b := range p.Budgets {
 		if b.Window == PerRun {
@@ -153,7 +151,7 @@ func (s *Service) forgetRun(ch *record.Change, p Policy, runID string) {
 	}
 }
 
-// fillPolicy reads the members that move without a revision.
+// fillPolicy sets the members that change without a revision.
 func (s *Service) fillPolicy(tx store.Reader, p *Policy, now time.Time) error {
 	kind, id, _ := strings.Cut(p.Scope, ":")
 	private, run := false, ""
@@ -235,7 +233,7 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 			if err := call.IfMatch.Check(scope, 0); err != nil {
 				return nil, 0, err
 			}
-		case p != nil && call.IfMatch == nil: // it was to be the first
+		case p != nil && call.IfMatch == nil: // the caller meant to set the first policy
 			return nil, 0, api.Stale(p.ID, p.Revision)
 		}
 		now := time.Now()
@@ -272,8 +270,8 @@ func (s *Service) putPolicy(w http.ResponseWriter, r *http.Request, call *api.Ca
 	})
 }
 
-// tellPolicy tells the conversation that the policy is of; one of wider scope is
-// told to those in which a run is under way.
+// tellPolicy tells of a new policy in the conversation that it is for. A policy
+// of a wider scope is told in the conversations with a run under way.
 func (s *Service) tellPolicy(ch *record.Change, p *Policy, before Level) error {
 	kind, id, _ := strings.Cut(p.Scope, ":")
 	about := []string{id}

@@ -11,10 +11,10 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-const maxEffects = 200 // that a receipt names
+const maxEffects = 200 // effects that a receipt names at most
 
-// writeReceipt ends a stop, and the run with it: nothing of the run is taken
-// after the receipt.
+// writeReceipt ends a stop, and the run with it. After the receipt hux takes no
+// question and no report of the run.
 func (s *Service) writeReceipt(ch *record.Change, conv *conversation.Conversation, st *stop, outcome string, effects []SideEffect, coverage string) error {
 	count := len(effects)
 	if count > maxEffects {
@@ -64,8 +64,8 @@ func (s *Service) getReceipt(w http.ResponseWriter, r *http.Request, call *api.C
 	return api.JSON(w, http.StatusOK, receipt)
 }
 
-// postReceipt takes an agent's own word on how its run ended. The first
-// receipt counts, whoever wrote it.
+// postReceipt takes an agent's report of how its run ended. The first receipt
+// counts, whether the agent or the router wrote it.
 func (s *Service) postReceipt(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 	in, err := api.In[ReceiptCreate](call)
 	if err != nil {

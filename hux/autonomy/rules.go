@@ -9,7 +9,7 @@ import (
 	"bstein.dev/hux/hux/schema"
 )
 
-// Rules are what the schemas can't say of single records and bodies.
+// Rules check what the schemas can't say of single records and bodies.
 var Rules = map[string]schema.Rule{
 	PolicySchema:             schema.RuleOf(faultsOfPolicy),
 	"hux.policy.put.v1":      schema.RuleOf(faultsOfPolicyPut),
@@ -30,7 +30,7 @@ var Rules = map[string]schema.Rule{
 	}),
 }
 
-// What several rules say.
+// Texts of several rules.
 const (
 	deployAllowed = "allows a deployment, which only a person can, each time"
 	atBudget      = "/budgets/"
@@ -83,7 +83,7 @@ func faultsOfGrantCreate(g *GrantCreate) schema.Faults {
 	return f
 }
 
-// grantable adds what is wrong with a grant, be it there or asked for.
+// grantable adds what is wrong with a grant, as a record or as a body.
 func grantable(f *schema.Faults, effect Effect, duration Choice, one Capability, all []Capability, m Match, s GrantScope) {
 	f.AddIf(effect == Allow && (one == Deploy || slices.Contains(all, Deploy)), "/capability", string(hux.DeployNotGrantable), deployAllowed)
 	f.AddIf(len(all) > 0 && !slices.Contains(all, one), "/capabilities", "capability_missing", "must have the capability among them")
@@ -141,12 +141,12 @@ func faultsOfRun(r Run) schema.Faults {
 }
 
 // faultsOfCall adds what is wrong with a tool call that an agent asks about, and
-// gives its hash, "" where it has none. What a call is aimed at is what the
-// catalogue sees: an agent may not say otherwise.
-func faultsOfCall(f *schema.Faults, at, tool string, args map[string]any, said *string) (hash string) {
+// gives its hash; "" if it can't be hashed. The target that an agent states must
+// be one that the catalogue finds in the arguments, if the tool has any.
+func faultsOfCall(f *schema.Faults, at, tool string, args map[string]any, stated *string) (hash string) {
 	target := ""
-	if said != nil {
-		target = *said
+	if stated != nil {
+		target = *stated
 	}
 	hash, err := EvidenceHash(tool, args, target)
 	f.AddIf(err != nil, at+"/args", "not_canonical", "holds a number that can't be hashed")
@@ -181,7 +181,7 @@ func faultsOfDecision(d *Decision) schema.Faults {
 	return f
 }
 
-// faultsOfStop is what is wrong with how a stop is said to have ended.
+// faultsOfStop is what is wrong with the outcome of a stop and its effects.
 func faultsOfStop(outcome string, effects []SideEffect) schema.Faults {
 	var f schema.Faults
 	for i, e := range effects {

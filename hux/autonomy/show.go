@@ -11,27 +11,27 @@ import (
 	"bstein.dev/hux/hux/redact"
 )
 
-// Shown is how a person sees a call: the summary in one line, and all of its
-// arguments with the secrets in them masked by the rules named.
+// Shown is how a person sees a call: a summary of one line, and all arguments
+// with their secrets masked. Rules names the rules that masked them.
 type Shown struct {
 	Summary string
 	Args    map[string]any
 	Rules   []string
-	Hidden  int // the characters masked of what executes, which nobody can judge then
+	Hidden  int // how many characters are masked, if the call executes something: nobody can judge those
 }
 
-// telling are the arguments that tell most of a call, the best first.
+// telling are the arguments that say most about a call, the best first.
 var telling = []string{"command", "code", "path", "url", "query", "target", "message", "prompt"}
 
-// maxSummary bounds a summary, in characters (contracts 2.7).
+// maxSummary is the length of a summary at most, in characters (contracts 2.7).
 const maxSummary = 280
 
-// Show makes of a call what a person is shown of it.
+// Show makes what a person is shown of a call.
 func Show(tool string, args map[string]any) Shown {
 	return show(tool, args, slices.Contains(Capabilities(tool, nil), Execute))
 }
 
-// show is Show of a call that executes something, whatever its tool is, or not.
+// show is Show; executes says whether the call executes something.
 func show(tool string, args map[string]any, executes bool) Shown {
 	if args == nil {
 		args = map[string]any{}
@@ -55,8 +55,8 @@ func show(tool string, args map[string]any, executes bool) Shown {
 	return Shown{oneLine(summary), shown, rules, hidden}
 }
 
-// request is the summary, why it is asked where another gate than the hook asks,
-// and how much of what would run is hidden.
+// request is the summary of an approval's request. It says who asks if that is
+// not the hook (see question.gate), and how much of what would run is hidden.
 func (s Shown) request(gate string) string {
 	note := ""
 	if gate != "" {
@@ -68,8 +68,8 @@ func (s Shown) request(gate string) string {
 	return within(s.Summary, maxSummary-utf8.RuneCountInString(note)) + note
 }
 
-// characters counts those of all strings in v; a mark of what is masked has
-// none.
+// characters counts the characters of all strings in v, without the marks that
+// stand for masked text.
 func characters(v any) (n int) {
 	switch v := v.(type) {
 	case string:
@@ -88,8 +88,8 @@ func characters(v any) (n int) {
 	return n
 }
 
-// oneLine writes text in one line, with whatever would not be seen written out,
-// and cuts it off with a mark.
+// oneLine writes text in one line and writes invisible characters out. It cuts
+// text off at maxSummary characters, with a mark.
 func oneLine(text string) string { return within(text, maxSummary) }
 
 func within(text string, most int) string {

@@ -14,8 +14,8 @@ import (
 	"bstein.dev/hux/hux"
 )
 
-// mayBe reports whether what a call of a tool is aimed at may be what a denial
-// names, in another spelling.
+// mayBe reports whether a call's target may be the one that a denial names, in
+// another spelling.
 func mayBe(tool, denied, asked string) bool {
 	switch known := catalogue.Tools[tool]; {
 	case asked == "":
@@ -32,8 +32,8 @@ func mayBe(tool, denied, asked string) bool {
 	return plain(denied) == plain(asked)
 }
 
-// plain is text as a system may take it that does not tell apart how letters
-// are composed, their case, or characters that don't show.
+// plain is text as a system may read it that ignores case, how letters are
+// composed, and invisible characters.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -47,14 +47,14 @@ func plain(text string) string {
 	return strings.TrimSpace(norm.NFKC.String(cases.Fold().String(text)))
 }
 
-// spelled is a path as it may be meant.
+// spelled is a path, in a form in which two spellings can be compared.
 type spelled struct {
 	parts  []string
-	rooted bool // it begins at the root; else what stands before it is not known
-	vague  bool // nobody can tell what it is
+	rooted bool // it begins at the root; else it may stand below any folder
+	vague  bool // it may be any path
 }
 
-// untold is what makes a path another one where it is used: variables, an
+// untold finds what a shell or a system turns into another path: variables, an
 // address, backslashes, a short name of an older Windows.
 var untold = regexp.MustCompile("[$`\\\\]|^[a-z][a-z0-9+.-]*:/|%[a-z_]+%|~[0-9]|(^|/) *\\.\\. *(/|$)")
 
@@ -82,15 +82,15 @@ func pathOf(text string) (p spelled) {
 		switch p.parts[0] {
 		case "dev":
 			p.vague = p.vague || slices.Contains([]string{"fd", "stdin", "stdout", "stderr"}, p.parts[1])
-		case "private": // what it stands for on a Mac
+		case "private": // on a Mac, /tmp and the like are links to below it
 			p.parts = p.parts[1:]
 		}
 	}
 	return p
 }
 
-// mayBe reports whether both may be one path: one without a beginning may be
-// the end of the other.
+// mayBe reports whether both may be the same path. One that does not begin at
+// the root may be the end of the other.
 func (p spelled) mayBe(other spelled) bool {
 	long, short := p, other
 	if len(short.parts) > len(long.parts) {
@@ -101,7 +101,7 @@ func (p spelled) mayBe(other spelled) bool {
 			slices.Equal(long.parts[len(long.parts)-len(short.parts):], short.parts)
 }
 
-// recipient is whom a message goes to: a platform, a chat, and what is in it.
+// recipient is whom a message goes to: a platform, a chat, a topic of the chat.
 type recipient []string
 
 func recipientOf(text string) (r recipient) {
@@ -121,8 +121,8 @@ func recipientOf(text string) (r recipient) {
 
 func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// mayBe reports whether a denial of d may be about r: the same, a part of it,
-// or one whose name can't be compared, such as a number and the name of a chat.
+// mayBe reports whether a denial of d may be about r: r is the same, is a part
+// of d, or can't be compared with it, as a chat's number with a chat's name.
 func (d recipient) mayBe(r recipient) bool {
 	if !slices.Contains(catalogue.Platforms, d[0]) {
 		return slices.Contains(r, d[len(d)-1])
@@ -131,7 +131,7 @@ func (d recipient) mayBe(r recipient) bool {
 		return true
 	}
 	for i, part := range d {
-		if i == len(r) { // the platform's own chat may be any
+		if i == len(r) { // r names a platform alone, whose usual chat may be any
 			return i == 1
 		}
 		if part != r[i] && (i != 1 || digits(part) == digits(r[i])) {
@@ -141,8 +141,8 @@ func (d recipient) mayBe(r recipient) bool {
 	return true
 }
 
-// oneHost is a host without its port and its network interface, and one name
-// for all that is the machine itself.
+// oneHost is a host without its port and its network interface. All names of the
+// machine itself become localhost.
 func oneHost(host string) string {
 	host = portless(host)
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))

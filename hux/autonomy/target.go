@@ -13,17 +13,17 @@ import (
 	"bstein.dev/hux/hux/redact"
 )
 
-// maxTarget bounds a target that a grant can name, in characters.
+// maxTarget is the length of a target that a grant can name, in characters.
 const maxTarget = 200
 
-// aims are what a call is aimed at, as the catalogue reads its arguments.
+// aims are what a call is aimed at, as the catalogue finds it in the arguments.
 type aims struct {
-	targets []string // in the form that grants are compared in, each once
-	unread  bool     // there are others, or some that nobody can tell for sure
+	targets []string // in the form in which grants are compared, each once
+	unread  bool     // the call may have other targets, which could not be read for sure
 }
 
-// aimsOf reads them. Of a tool that the catalogue names no target of there are
-// none, such as of a shell.
+// aimsOf finds what a call is aimed at: nothing if the catalogue has no target
+// for the tool, as for a shell.
 func aimsOf(tool string, args map[string]any) (a aims) {
 	if !hasTarget(tool) {
 		return a
@@ -41,7 +41,7 @@ func aimsOf(tool string, args map[string]any) (a aims) {
 		if hosts && ok {
 			text, ok = hostOf(text)
 		} else if ok {
-			ok = !many && !slices.Contains(strings.Split(text, "/"), "..") // behind a link, .. is not what it looks like
+			ok = !many && !slices.Contains(strings.Split(text, "/"), "..") // after a symbolic link, .. leads elsewhere
 			text = cleanTarget(tool, text)
 		}
 		if !ok || text == "" {
@@ -53,10 +53,10 @@ func aimsOf(tool string, args map[string]any) (a aims) {
 	return a
 }
 
-// Target is what the catalogue takes for the target of a call, in the form in
-// which grants name it: a host without the port that its scheme has anyway, a
-// clean path, or a recipient. It is "" where the tool has none, where the
-// arguments name none or several, or one that looks like a secret.
+// Target is the target of a call as the catalogue finds it, in the form in which
+// grants name it: a host without its scheme's usual port, a clean path, or a
+// recipient. It is "" if the tool has no target, if the arguments name none or
+// several, and if the target looks like a secret.
 func Target(tool string, args map[string]any) string {
 	a := aimsOf(tool, args)
 	if a.unread || len(a.targets) != 1 {
@@ -69,7 +69,7 @@ func Target(tool string, args map[string]any) string {
 	return target
 }
 
-// cleanTarget writes a target that somebody names as Target does.
+// cleanTarget writes a target that somebody states in the form of Target.
 func cleanTarget(tool, target string) string {
 	known := catalogue.Tools[tool]
 	switch {
@@ -89,8 +89,8 @@ func cleanTarget(tool, target string) string {
 }
 
 // grantTarget is the target that a grant names, in the form in which it is
-// compared. It reports false of what could never be a target of the tool, so
-// that no denial holds in name alone.
+// compared. It reports false for what can never be a target of the tool: a
+// denial of that would deny nothing.
 func grantTarget(m Match) (target string, ok bool) {
 	if m.Target == "" {
 		return "", true
@@ -103,8 +103,9 @@ func grantTarget(m Match) (target string, ok bool) {
 	return target, ok && host == target
 }
 
-// hostOf is the host of a web address in lower case, with a port that is not
-// its scheme's. It reports false for what others may read differently.
+// hostOf is the host of a web address in lower case, with its port unless that
+// is the scheme's usual one. It reports false if programs may read the address
+// differently.
 func hostOf(address string) (string, bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" {
@@ -139,9 +140,10 @@ func hostName(host string) bool {
 		strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == "" && !strings.Contains(host, "..")
 }
 
-// denied reports whether a denial that names target is about a call: it is
-// aimed there, also besides other targets, at another port or in another
-// spelling, somebody says so, or it can't be told where it is aimed.
+// denied reports whether a denial of target is about the call: the call is
+// aimed there, also if it has other targets too, names another port or spells
+// the target otherwise; the agent states the target; or it can't be told what
+// the call is aimed at.
 func (c Call) denied(target string) bool {
 	return target == c.Target || c.aims.unread || mayBe(c.Tool, target, cleanTarget(c.Tool, c.Claimed)) ||
 		slices.ContainsFunc(c.aims.targets, func(t string) bool { return mayBe(c.Tool, target, t) })
@@ -155,7 +157,7 @@ func portless(host string) string {
 	return host
 }
 
-// Aimed is the call with what its arguments are aimed at.
+// Aimed is the call with the targets that its arguments name.
 func (c Call) Aimed(args map[string]any) Call {
 	c.Target, c.aims = Target(c.Tool, args), aimsOf(c.Tool, args)
 	return c

@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// catalogue says what each tool does. It is data, so that a tool is added
-// without code.
+// catalogue says what each tool does. It is data, so a tool is added without
+// code.
 var catalogue = mustCatalogue()
 
 type toolCatalogue struct {
-	Unknown     []Capability    `json:"unknown"` // of tools that are not listed
+	Unknown     []Capability    `json:"unknown"` // capabilities of tools that are not listed
 	Tools       map[string]tool `json:"tools"`
 	Platforms   []string        `json:"platforms"`    // where messages go to
 	DeployNames []string        `json:"deploy_names"` // words in the name of an unknown tool that deploys
 	Shell       []string        `json:"shell"`        // arguments that are a shell's text, or a command's words
 	Code        []string        `json:"code"`         // arguments that are code
 	Runs        []string        `json:"runs"`         // what code calls to run a command
-	Says        []string        `json:"says"`         // what code calls to say something
+	Says        []string        `json:"says"`         // what code calls to print something
 }
 
 type tool struct {
 	Capabilities []Capability `json:"capabilities"`
 	Target       string       `json:"target"`  // the argument that a grant may be tied to
-	HostOf       string       `json:"host_of"` // the argument whose URL's host it may be tied to
+	HostOf       string       `json:"host_of"` // the argument whose URL's host a grant may be tied to
 }
 
 //go:embed tools.json
@@ -39,10 +39,11 @@ func mustCatalogue() toolCatalogue {
 	return c
 }
 
-// Capabilities are what a call of a tool with its effective arguments needs, in
-// the order of AllCapabilities: what the catalogue says of the tool, and
-// deploy where a tool that executes is told to, or what it is told can't be
-// read. A program may hide what it does; this finds what is said openly.
+// Capabilities are what a call of a tool with these arguments needs, in the
+// order of AllCapabilities: what the catalogue says of the tool, and deploy if
+// a tool that executes is told to deploy or told something that can't be read.
+// A program may hide what it does; this finds only what the arguments say
+// openly.
 func Capabilities(tool string, args map[string]any) []Capability {
 	var found []Capability
 	if known, ok := catalogue.Tools[tool]; ok {
@@ -61,9 +62,9 @@ func Capabilities(tool string, args map[string]any) []Capability {
 	return slices.Compact(found)
 }
 
-// argument reads an argument of a tool that executes. A list of strings is a
-// command of its own, a word in each; a member that is a program alone is one
-// together with the members beside it.
+// argument reports whether an argument of a tool that executes may deploy. A
+// list of strings is a command with a word in each. A member that holds a
+// program's name alone is a command together with the members beside it.
 func (r reader) argument(name string, v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -88,7 +89,8 @@ func (r reader) argument(name string, v any) bool {
 	return false
 }
 
-// beside reads a member that is a program alone, with the words beside it.
+// beside reports whether a member that holds a program's name alone, together
+// with the words in the members beside it, may deploy.
 func (r reader) beside(all map[string]any, name string) bool {
 	program := stringsOf(all[name])
 	if len(program) != 1 || !slices.Contains(catalogue.Shell, name) && !deployer(program[0]) {
@@ -118,8 +120,8 @@ func stringsOf(v any) (words []string) {
 	return words
 }
 
-// MatchOf is what a person can grant of a call for longer than once: its
-// target, where the catalogue sees one, and else just its arguments.
+// MatchOf is what a person can grant for longer than one call: the call's target
+// if the catalogue finds one, and else its exact arguments.
 func MatchOf(tool string, args map[string]any, hash string) Match {
 	if target := Target(tool, args); target != "" {
 		return Match{Tool: tool, Target: target}

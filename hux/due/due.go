@@ -1,7 +1,7 @@
-// Package due brings about what has to happen at a time: an approval expires, a
-// receipt is overdue. A tenant's own database says what and when; an index of
-// the router says which tenant comes next, so that a closed database is opened
-// in time, also after a restart.
+// Package due makes things happen at their time: an approval expires, a receipt
+// is written. Each tenant's database lists what falls due and when. The
+// router's database has an index with the next time of each tenant, so that a
+// closed database is opened in time, also after a restart.
 package due
 
 import (
@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	itemsBucket = "due"       // of a tenant: time, kind and id → nothing
-	nextBucket  = "due"       // of the router: tenant → time of the next
-	perRound    = 1000        // items of one tenant before it is another's turn
-	afterRefuse = time.Minute // a tenant with an item that could not happen is looked at again
-	afterHold   = time.Second // and one for whom an item is being put meanwhile
+	itemsBucket = "due" // in a tenant's database: time, kind and id → nothing
+	nextBucket  = "due" // in the router's database: tenant → time of its next item
+	perRound    = 1000  // items of one tenant before it is another tenant's turn
 
-	afterUnknown = time.Hour // and one with an item of a kind that this build does not know
+	// When Run looks at a tenant again:
+	afterRefuse  = time.Minute // after an item's handler has failed
+	afterHold    = time.Second // while somebody holds the index to put an item
+	afterUnknown = time.Hour   // after an item of a kind that this build does not know
 )
 
 // Item is one thing that falls due.
@@ -44,15 +45,15 @@ func timeOf(b []byte) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b))) //nolint:gosec // what stamp wrote
 }
 
-// Row is where an item is kept. Who puts something there holds the index
-// before (Index.Hold).
+// Row is the row in which an item is kept. Who puts an item there has to hold
+// the index first (Index.Hold).
 func (i Item) Row() (bucket, key string) { return itemsBucket, i.key() }
 
-// Handler makes an item of its kind happen, in a transaction of its own that
-// takes the item away. It may be called again for the same item.
+// Handler makes an item of its kind happen, in a transaction of its own, which
+// also deletes the item. It may be called again for the same item.
 type Handler func(ctx context.Context, db *store.Lease, i Item) error
 
-// Index is which tenant comes next.
+// Index knows when each tenant's next item falls due.
 type Index struct {
 	db       *store.DB
 	stores   *store.Pool
@@ -64,10 +65,11 @@ type Index struct {
 	poke  chan struct{}
 }
 
-// holds counts who is about to put an item into a tenant's database.
+// holds counts the callers that are about to put an item into a tenant's
+// database.
 type holds struct {
-	open  int
-	count uint64 // of all since the start
+	open  int    // holds that are not released yet
+	count uint64 // holds since the start
 }
 
 // NewIndex reads the index of the router's database.
@@ -78,7 +80,7 @@ func NewIndex(db *store.DB, stores *store.Pool) (*Index, error) {
 	}
 	err := db.View(context.Background(), func(tx *store.Tx) error {
 		for _, e := range tx.List(nextBucket, "") {
-			at := time.Time{} // of a value that can't be read: look now
+			at := time.Time{} // if the value can't be read, look now
 			if len(e.Value) == 8 {
 				at = timeOf(e.Value)
 			}
@@ -89,12 +91,12 @@ func NewIndex(db *store.DB, stores *store.Pool) (*Index, error) {
 	return x, err
 }
 
-// Handle says who makes items of a kind happen. It is called before Run.
+// Handle sets the Handler of a kind. It must be called before Run.
 func (x *Index) Handle(kind string, h Handler) { x.handlers[kind] = h }
 
 // Hold makes sure that a tenant is looked at when at has come, whatever happens
-// to the process. It comes before the transaction that puts the item; release
-// comes after it.
+// to the process. Call it before the transaction that puts the item, and
+// release after it.
 func (x *Index) Hold(ctx context.Context, t hux.Tenant, at time.Time) (release func(), err error) {
 	x.mu.Lock()
 	h := x.holds[t]
@@ -154,7 +156,7 @@ func (x *Index) Run(ctx context.Context) {
 				continue
 			}
 			x.round(ctx, t)
-			wait = 0 // what comes next is known now
+			wait = 0 // the tenant's next time has changed
 		}
 		timer.Reset(wait)
 	}
@@ -166,17 +168,17 @@ func (x *Index) snapshot() map[hux.Tenant]time.Time {
 	return maps.Clone(x.next)
 }
 
-// round makes happen what is due in one tenant's database, and notes when it
-// is to be looked at again. What can't happen keeps nothing else from happening.
+// round makes the due items of one tenant happen, and notes when to look at the
+// tenant again. An item whose handler fails does not keep others from happening.
 func (x *Index) round(ctx context.Context, t hux.Tenant) {
 	db, now := x.stores.Lease(t), time.Now()
 	items, unknown, err := x.read(ctx, db, now)
-	var again time.Time // for what could not happen; zero where all did
+	var again time.Time // when to try again; zero if every item happened
 	switch {
 	case err != nil:
 		again = now.Add(afterRefuse)
 	case unknown != "":
-		slog.Warn("what falls due is of a kind that nobody handles", "tenant", t, "kind", unknown)
+		slog.Warn("an item that falls due is of a kind that this build does not know", "tenant", t, "kind", unknown)
 		again = now.Add(afterUnknown)
 	}
 	for _, i := range items {
@@ -188,25 +190,26 @@ func (x *Index) round(ctx context.Context, t hux.Tenant) {
 		}
 	}
 	if err != nil {
-		slog.Warn("what falls due in a tenant's database", "tenant", t, "cause", err)
+		slog.Warn("making happen what falls due for a tenant", "tenant", t, "cause", err)
 	}
 	if err := x.settle(ctx, t, db, now, again); err != nil && ctx.Err() == nil {
-		slog.Warn("what falls due next in a tenant's database", "tenant", t, "cause", err)
+		slog.Warn("noting what falls due next for a tenant", "tenant", t, "cause", err)
 		x.again(t, time.Now().Add(afterRefuse))
 	}
 }
 
-// again looks at a tenant later; after a restart it is looked at once more.
+// again has a tenant looked at later. Only memory knows that time; after a
+// restart the tenant is looked at at the time that the router's database has.
 func (x *Index) again(t hux.Tenant, at time.Time) {
 	x.mu.Lock()
 	x.next[t] = at
 	x.mu.Unlock()
 }
 
-// settle notes a tenant's next item. Where what was due at now could not all
-// happen it is the first that was not due, or again. While somebody is about to
-// put another one, which the database does not show yet, it is looked at again
-// soon.
+// settle notes when to look at a tenant next: at its next item, or earlier at
+// again, if that is not zero; then items that were due at now don't count. While
+// somebody holds the index to put an item, which the database does not show yet,
+// that is soon.
 func (x *Index) settle(ctx context.Context, t hux.Tenant, db *store.Lease, now, again time.Time) error {
 	x.mu.Lock()
 	var before uint64
@@ -218,7 +221,7 @@ func (x *Index) settle(ctx context.Context, t hux.Tenant, db *store.Lease, now, 
 	if !again.IsZero() {
 		from = after(now)
 	}
-	next := again // zero where there is none
+	next := again // zero: there is nothing
 	err := db.View(ctx, func(tx *store.Tx) error {
 		scan(tx, from, func(_ string, i Item) bool {
 			if next.IsZero() || i.At.Before(next) {
@@ -248,13 +251,13 @@ func (x *Index) settle(ctx context.Context, t hux.Tenant, db *store.Lease, now, 
 		return nil
 	}
 	return x.db.Update(ctx, func(tx *store.Tx) error {
-		x.mu.Lock() // the latest word, also where a Hold came between
+		x.mu.Lock() // a Hold may have changed it since
 		at, known := x.next[t]
 		h := x.holds[t]
 		held := h != nil && h.open > 0
 		x.mu.Unlock()
 		switch {
-		case held: // it may have noted an earlier time than is known here yet; to come too soon does no harm
+		case held: // the holder may have noted an earlier time, which must stay
 			return nil
 		case !known:
 			return tx.Delete(nextBucket, string(t))
@@ -264,8 +267,8 @@ func (x *Index) settle(ctx context.Context, t hux.Tenant, db *store.Lease, now, 
 	})
 }
 
-// read gives the first items that are due, and a kind among those due that
-// nobody handles, "" where there is none.
+// read gives the first items that are due. unknown is a kind among them that
+// has no Handler; "" if all have one.
 func (x *Index) read(ctx context.Context, db *store.Lease, now time.Time) (items []Item, unknown string, err error) {
 	end := after(now)
 	err = db.View(ctx, func(tx *store.Tx) error {
@@ -285,10 +288,10 @@ func (x *Index) read(ctx context.Context, db *store.Lease, now time.Time) (items
 	return items, unknown, err
 }
 
-// after is where the keys begin that are not due at now.
+// after is where the keys of items begin that are not due at now.
 func after(now time.Time) string { return stamp(now.Add(time.Millisecond)) }
 
-// scan calls fn for a tenant's items from a key on, in order, until it answers
+// scan calls fn for a tenant's items from a key on, in order, until fn returns
 // false.
 func scan(tx *store.Tx, from string, fn func(key string, i Item) bool) {
 	_ = tx.Scan(itemsBucket, "", from, func(key string, _ []byte) bool { // reading a mapped file gives no error

@@ -8,10 +8,10 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// Write answers a request with the record that fn makes or changes, in one change
-// with the idempotency of the request, and with the status that fn gives; due is
-// Plan's. For a replay the record is read again, so that what was forgotten since
-// is not told.
+// Write answers a request with the record that fn makes or changes and with
+// fn's status. All is one change, which also keeps the request's idempotency
+// key. due is the Plan's. If the request was answered before, Write answers
+// with the record as it is now, so it never shows what was forgotten since.
 func (c *Collection[T]) Write(w http.ResponseWriter, r *http.Request, call *api.Call, due time.Time, fn func(*Change) (rec *T, status int, err error)) error {
 	plan := Plan{Key: c.frame.Keys.Of(r, call), Due: due}
 	var rec *T
@@ -41,9 +41,9 @@ func (c *Collection[T]) Write(w http.ResponseWriter, r *http.Request, call *api.
 	return api.JSON(w, status, rec)
 }
 
-// Answer answers a GET of one record. Where moves says that some of its members
-// change while the revision stays, If-None-Match counts for nothing: the tag is
-// for writes alone.
+// Answer answers a GET of one record. If moves is true, some members change
+// while the revision stays. Then If-None-Match is ignored, and the ETag is of
+// use for writes only.
 func (c *Collection[T]) Answer(w http.ResponseWriter, r *http.Request, rec *T, moves bool) error {
 	m := c.spec.Meta(rec)
 	w.Header().Set("ETag", api.ETag(m.ID, m.Revision))
@@ -70,8 +70,9 @@ func (c *Collection[T]) Get(w http.ResponseWriter, r *http.Request, call *api.Ca
 	return c.Answer(w, r, rec, c.spec.Fill != nil)
 }
 
-// Lists answers a GET of the records that the caller may see, by the filters
-// that the route has; keep holds those against a record that no index is for.
+// Lists makes a handler that answers a GET with the records that the caller may
+// see. filters are the names of the route's filters. keep reports whether a
+// record passes them; the filter that an index served is passed already.
 func (c *Collection[T]) Lists(cursors *api.Cursors, filters []string, keep func(*T, map[string]string) bool) func(http.ResponseWriter, *http.Request, *api.Call) error {
 	return func(w http.ResponseWriter, r *http.Request, call *api.Call) error {
 		l, err := cursors.List(r, call.Tenant(), filters...)

@@ -14,49 +14,51 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// Frame is what all changes have in common.
+// Frame is what all changes share.
 type Frame struct {
-	Log  *event.Log // where they tell
-	Keys *Keys      // by which requests are known again
-	Due  *due.Index // where they say what falls due
+	Log  *event.Log // tells readers of new events
+	Keys *Keys      // recognises requests that come again
+	Due  *due.Index // knows when something falls due
 
 	collections []collection
 }
 
 // Plan is what must be known of a change before its transaction begins.
 type Plan struct {
-	Key Key       // of the request that it answers; the zero Key where there is none
-	Due time.Time // the earliest time at which it may let something fall due; zero for nothing
+	Key Key       // of the request that the change answers; zero if it answers none or there is no key
+	Due time.Time // the earliest time that LetFallDue may be given; zero if it is not called
 }
 
-// Change is one transaction on the records of a tenant, whoever brings it about:
-// a request, something that falls due, a webhook, a sweep. It is a store.Reader
-// in which Get sees what the change has written, and the scans do not.
+// Change is one transaction on a tenant's records, for a request, for something
+// that falls due, for a webhook or for a sweep. It is a store.Reader. Its Get
+// sees what the change has put and deleted; its scans do not.
 //
-// Nothing is written before the function that it runs in has returned nil, so a
-// refusal costs nobody else anything. The function may run twice: what the
-// change itself was told in a run that does not count is forgotten, ids and the
-// time are the same in each, and everything else it must set anew.
+// A Change writes nothing before its function has returned nil, so a refusal
+// makes no other transaction run again. The function may run twice. Before each
+// run the Change forgets what it was told in the run before; NewID and At give
+// the same in each run. Variables of its caller the function must set anew
+// itself.
 type Change struct {
 	*work
-	Call *api.Call // in whose name
+	Call *api.Call // who makes the change
 }
 
-// work is what a change has in mind. Changes of one transaction share it.
+// work is what a Change is to write and to do. The Changes that By makes share
+// it.
 type work struct {
-	At hux.Time // of all that it does
+	At hux.Time // the time of the whole change
 
 	plan Plan
-	ids  []string // made so far without their prefixes, in the order in which each run asks for them
+	ids  []string // NewID's, without prefixes; each run asks for them in the same order
 
-	// Anew in each run:
+	// Empty at the beginning of each run:
 	tx      *store.Tx
-	used    int // of ids
+	used    int // how many of ids this run has asked for
 	writes  []write
 	written map[place]int   // index in writes
-	told    map[string]bool // conversations
-	before  *Outcome
-	outcome *Outcome
+	told    map[string]bool // conversations with new events
+	before  *Outcome        // of the same request when it came before
+	outcome *Outcome        // of this one
 	after   []func()
 }
 
@@ -68,8 +70,8 @@ type write struct {
 	value []byte
 }
 
-// Change runs fn as one change of the caller's tenant. When it returns nil all
-// is durable, and those who follow or wait have been woken.
+// Change runs fn as one change of the caller's tenant. When it returns nil, all
+// is durable, and readers of new events have been woken.
 func (f *Frame) Change(ctx context.Context, call *api.Call, plan Plan, fn func(*Change) error) error {
 	if !plan.Due.IsZero() {
 		release, err := f.Due.Hold(ctx, call.Tenant(), plan.Due)
@@ -101,7 +103,7 @@ func (f *Frame) Change(ctx context.Context, call *api.Call, plan Plan, fn func(*
 	return nil
 }
 
-// commit puts all that the change has in mind into its transaction.
+// commit writes all that the change has put and deleted into its transaction.
 func (ch *Change) commit() error {
 	if ch.before == nil && ch.outcome != nil && ch.plan.Key.hash != "" {
 		ch.Put(ch.plan.Key.row(*ch.outcome))
@@ -120,10 +122,10 @@ func (ch *Change) commit() error {
 	return nil
 }
 
-// By is the change in another's name.
+// By is the same change, made by another caller.
 func (ch *Change) By(call *api.Call) *Change { return &Change{ch.work, call} }
 
-// NewID makes an id that is the same in each run.
+// NewID makes an id, the same one in each run.
 func (ch *Change) NewID(prefix string) string {
 	if ch.used == len(ch.ids) {
 		ch.ids = append(ch.ids, strings.TrimPrefix(hux.NewID(""), "_"))
@@ -132,22 +134,22 @@ func (ch *Change) NewID(prefix string) string {
 	return prefix + "_" + ch.ids[ch.used-1]
 }
 
-// Provenance is what a record made by the change says of where it comes from.
+// Provenance is the provenance of a record that the change makes.
 func (ch *Change) Provenance() hux.Provenance {
 	p := ch.Call.Provenance()
 	p.Time = ch.At
 	return p
 }
 
-// Replayed is what came of the request that the change answers when it came
-// before, or nil. Such a change only reads.
+// Replayed is the outcome of the same request when it came before; nil if it is
+// new. A change that has one must only read.
 func (ch *Change) Replayed() *Outcome { return ch.before }
 
-// Outcome says what comes of the request that the change answers: it is kept
-// under the request's key, and is the whole answer when the request comes again.
+// Outcome keeps the outcome of the request under its key, for when the request
+// comes again: Replayed gives it then.
 func (ch *Change) Outcome(status int, ids ...string) { ch.outcome = &Outcome{status, ids} }
 
-// Get is store.Reader's, and sees what the change has written.
+// Get is store.Reader's. It sees what the change has put and deleted.
 func (ch *Change) Get(bucket, key string) []byte {
 	if i, ok := ch.written[place{bucket, key}]; ok {
 		return slices.Clone(ch.writes[i].value)
@@ -155,17 +157,18 @@ func (ch *Change) Get(bucket, key string) []byte {
 	return ch.tx.Get(bucket, key)
 }
 
-// Scan is store.Reader's, without what the change has written.
+// Scan is store.Reader's. It does not see what the change has put and deleted.
 func (ch *Change) Scan(bucket, prefix, from string, fn func(key string, value []byte) bool) error {
 	return ch.tx.Scan(bucket, prefix, from, fn)
 }
 
-// ScanBack is store.Reader's, without what the change has written.
+// ScanBack is store.Reader's. It does not see what the change has put and
+// deleted.
 func (ch *Change) ScanBack(bucket, prefix, before string, fn func(key string, value []byte) bool) error {
 	return ch.tx.ScanBack(bucket, prefix, before, fn)
 }
 
-// List is store.Reader's, without what the change has written.
+// List is store.Reader's. It does not see what the change has put and deleted.
 func (ch *Change) List(bucket, prefix string) []store.Entry { return ch.tx.List(bucket, prefix) }
 
 // Put sets the value of key in bucket.
@@ -183,8 +186,8 @@ func (ch *Change) set(w write) {
 	ch.writes = append(ch.writes, w)
 }
 
-// Tell puts an event into the log of its conversation. Its number, time,
-// provenance and sensitivity are the change's to give.
+// Tell puts an event into the log of its conversation. It sets the event's id,
+// number, time, provenance, sensitivity and redaction itself.
 func (ch *Change) Tell(e event.Event) error {
 	e.CreatedAt, e.Provenance, e.Sensitivity, e.Redaction.Level = ch.At, ch.Provenance(), "normal", "none"
 	e.ID = ch.NewID("evt")
@@ -196,8 +199,8 @@ func (ch *Change) Tell(e event.Event) error {
 	return err
 }
 
-// Append puts an event that was written down before into the log of its
-// conversation, and gives its number and the event as JSON.
+// Append puts an event that was encoded before into the log of its conversation,
+// and gives its number and the event as JSON.
 func (ch *Change) Append(d *event.Draft) (seq uint64, value []byte, err error) {
 	conversation := d.Event(0).ConversationID
 	head, err := event.Head(ch, conversation)
@@ -213,7 +216,7 @@ func (ch *Change) Append(d *event.Draft) (seq uint64, value []byte, err error) {
 	return seq, value, nil
 }
 
-// LetFallDue notes what is to happen at a time, none before the plan's.
+// LetFallDue notes what is to happen at a time. Plan.Due must not be later.
 func (ch *Change) LetFallDue(i due.Item) error {
 	if ch.plan.Due.IsZero() || i.At.UnixMilli() < ch.plan.Due.UnixMilli() {
 		return errors.New("a change lets something fall due earlier than its plan says")
@@ -223,9 +226,10 @@ func (ch *Change) LetFallDue(i due.Item) error {
 	return nil
 }
 
-// NoLongerDue takes away what was to happen.
+// NoLongerDue takes away what LetFallDue noted.
 func (ch *Change) NoLongerDue(i due.Item) { ch.Delete(i.Row()) }
 
-// After has something done once the change is durable, before it is answered.
-// What must not be lost hangs on the log instead.
+// After calls do once the change is durable, before the request is answered. If
+// the process dies in between, do is not called; what must happen in any case
+// needs LetFallDue.
 func (ch *Change) After(do func()) { ch.after = append(ch.after, do) }

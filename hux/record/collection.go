@@ -1,8 +1,7 @@
 // Package record is the one way in which mutable records are kept. A Change is
-// one transaction, whoever brings it about; a Collection is what a record of a
-// kind does in it: revisions, preconditions, moves between states, indexes. A
-// card says what its record is, once, in a Spec; what is not common to all stays
-// in the card.
+// one transaction. A Collection keeps the records of one kind, with their
+// revisions, preconditions, moves between states and indexes. A card describes
+// its record once, in a Spec. What only one card needs stays in that card.
 package record
 
 import (
@@ -15,16 +14,16 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// Spec is what a record is.
+// Spec describes a kind of record.
 type Spec[T any] struct {
 	Name    string // its schema, such as hux.conversation.v1
 	Prefix  string // of its ids, such as cnv
 	Meta    func(*T) *hux.Meta
-	State   func(*T) *string // nil where it has no states
-	States  hux.Machine      // the moves between them
-	Indexes []Index[T]       // besides the one of all records of an owner, which each has
-	// Fill reads the members that move without a revision, before the record is
-	// answered with; nil where none does.
+	State   func(*T) *string // nil if it has no states
+	States  hux.Machine      // the legal moves between its states
+	Indexes []Index[T]       // besides the index of all records of an owner, which every kind has
+	// Fill sets the members that change without a revision, before a record goes
+	// into an answer; nil if there are none.
 	Fill func(tx store.Reader, r *T) error
 }
 
@@ -43,7 +42,7 @@ type decoded[T any] struct {
 	record *T
 }
 
-// In makes the collection of a Spec in a frame.
+// In makes the Collection of a Spec, and makes it known to the Frame.
 func In[T any](f *Frame, spec Spec[T]) *Collection[T] {
 	all := Index[T]{Name: everything, Values: func(*T) []string { return []string{""} }}
 	spec.Indexes = append([]Index[T]{all}, spec.Indexes...)
@@ -52,8 +51,8 @@ func In[T any](f *Frame, spec Spec[T]) *Collection[T] {
 	return c
 }
 
-// Load reads a record that the caller may see; every other is not_found, as an
-// unknown id is.
+// Load reads a record that the caller may see. Any other is the error
+// not_found, as an unknown id is.
 func (c *Collection[T]) Load(tx store.Reader, call *api.Call, id string) (*T, error) {
 	r, err := c.Read(tx, id)
 	if err != nil {
@@ -69,8 +68,7 @@ func (c *Collection[T]) visible(call *api.Call, r *T) (*T, error) {
 	return r, nil
 }
 
-// Peek is Load for those who only look: the record is shared and must not be
-// changed.
+// Peek is Load for callers that don't change the record, which is shared.
 func (c *Collection[T]) Peek(tx store.Reader, call *api.Call, id string) (*T, error) {
 	r, err := c.Glance(tx, id)
 	if err != nil {
@@ -79,8 +77,8 @@ func (c *Collection[T]) Peek(tx store.Reader, call *api.Call, id string) (*T, er
 	return c.visible(call, r)
 }
 
-// Glance is Read likewise. A record that many requests in a row look at is
-// decoded once.
+// Glance is Read for callers that don't change the record, which is shared. It
+// decodes a record once for many requests in a row.
 func (c *Collection[T]) Glance(tx store.Reader, id string) (*T, error) {
 	value := c.get(tx, id)
 	c.mu.Lock()
@@ -96,7 +94,7 @@ func (c *Collection[T]) Glance(tx store.Reader, id string) (*T, error) {
 	return r, err
 }
 
-// maxPeeked bounds the records that are kept decoded, of all tenants together.
+// maxPeeked is how many decoded records are kept, of all tenants together.
 const maxPeeked = 512
 
 func (c *Collection[T]) remember(id string, d decoded[T]) {
@@ -111,7 +109,7 @@ func (c *Collection[T]) remember(id string, d decoded[T]) {
 	c.peeked[id] = d
 }
 
-// Read reads a record, whoever owns it, or nil.
+// Read reads a record, whoever owns it; nil if there is none.
 func (c *Collection[T]) Read(tx store.Reader, id string) (*T, error) {
 	return c.decode(id, c.get(tx, id))
 }
@@ -123,7 +121,7 @@ func (c *Collection[T]) get(tx store.Reader, id string) []byte {
 	return tx.Get(c.spec.Name, id)
 }
 
-// decode makes a record of its value; nil of none.
+// decode makes a record of its value; nil if there is none.
 func (c *Collection[T]) decode(id string, value []byte) (*T, error) {
 	if value == nil {
 		return nil, nil
@@ -135,8 +133,8 @@ func (c *Collection[T]) decode(id string, value []byte) (*T, error) {
 	return r, nil
 }
 
-// Create writes the record that fn makes around a new envelope. Without an owner
-// it is the tenant's.
+// Create saves the record that fn makes around a new envelope. A record without
+// an owner belongs to the tenant.
 func (c *Collection[T]) Create(ch *Change, owner hux.User, fn func(hux.Meta) *T) (*T, error) {
 	r := fn(hux.Meta{
 		Schema: c.spec.Name, ID: ch.NewID(c.spec.Prefix), Owner: owner, Revision: 1,
@@ -145,8 +143,8 @@ func (c *Collection[T]) Create(ch *Change, owner hux.User, fn func(hux.Meta) *T)
 	return r, c.Save(ch, r)
 }
 
-// Update writes what fn makes of a record that the caller may see, as its next
-// revision. The caller's precondition is held first, where there is one.
+// Update has fn change a record that the caller may see, and saves it as its
+// next revision. It checks the caller's precondition first, if there is one.
 func (c *Collection[T]) Update(ch *Change, id string, fn func(*T) error) (*T, error) {
 	r, err := c.Load(ch, ch.Call, id)
 	if err != nil {
@@ -161,9 +159,9 @@ func (c *Collection[T]) Update(ch *Change, id string, fn func(*T) error) (*T, er
 	return r, c.Revise(ch, r, fn)
 }
 
-// Revise writes what fn makes of a record that was read in the same change, as
-// its next revision; where fn changes nothing there is none. A change of state
-// must be one of the legal moves.
+// Revise has fn change a record that was read in the same change, and saves it
+// as its next revision, unless fn changes nothing. A new state must be a legal
+// move from the old one.
 func (c *Collection[T]) Revise(ch *Change, r *T, fn func(*T) error) error {
 	before := ""
 	if c.spec.State != nil {
@@ -192,7 +190,7 @@ func (c *Collection[T]) Revise(ch *Change, r *T, fn func(*T) error) error {
 	return c.Save(ch, r)
 }
 
-// Save writes a record as it is, without a revision: for members that move
+// Save writes a record without making a revision, for members that change
 // without one.
 func (c *Collection[T]) Save(ch *Change, r *T) error {
 	value, err := json.Marshal(r)
@@ -209,7 +207,7 @@ func (c *Collection[T]) Save(ch *Change, r *T) error {
 	return nil
 }
 
-// Fill reads the members of a record that move without a revision.
+// Fill sets the members of a record that change without a revision.
 func (c *Collection[T]) Fill(tx store.Reader, r *T) error {
 	if c.spec.Fill == nil {
 		return nil

@@ -21,16 +21,16 @@ const (
 	keyLifetime = 24 * time.Hour
 )
 
-// Key is an idempotency key, bound to who sent it where, with what (contracts
-// 2.3). The zero Key is none.
+// Key is an idempotency key together with its sender, the path and the request
+// (contracts 2.3). The zero Key stands for none.
 type Key struct {
 	hash        string
 	fingerprint [macSize]byte
 }
 
-// keyRow is what is kept of a key: never a body, or a forgotten record would
-// live on in it. It is written in few bytes, since keys lie anywhere in their
-// bucket and each commit writes the pages of all that it has.
+// keyRow is what is kept of a key. It never holds a body, in which a forgotten
+// record would live on. It takes few bytes: the keys of a commit lie on many
+// pages, and the commit writes each of these pages whole.
 type keyRow struct {
 	fingerprint [macSize]byte
 	status      int
@@ -55,14 +55,13 @@ func decodeKey(b []byte) (row keyRow, err error) {
 	return row, nil
 }
 
-// Keys reads idempotency keys and fingerprints requests under a key that is
-// not in the data directory.
+// Keys makes Keys and hashes, with a secret that is not in the data directory.
 type Keys struct{ secret []byte }
 
 // NewKeys makes Keys.
 func NewKeys(secret []byte) *Keys { return &Keys{secret} }
 
-// Of is the key of a request that its door has let in.
+// Of is the key of a request that the route's door has let in.
 func (k *Keys) Of(r *http.Request, c *api.Call) Key {
 	if c.Key == "" {
 		return Key{}
@@ -77,26 +76,26 @@ func (k *Keys) Of(r *http.Request, c *api.Call) Key {
 	}
 }
 
-// Delivery is the key of what comes under an id of its own in place of an
-// Idempotency-Key, as a webhook does: the id alone says that it is the same.
+// Delivery is the key of a delivery, such as a webhook, that has an id instead
+// of an Idempotency-Key. The id alone says that two deliveries are the same.
 func (k *Keys) Delivery(c *api.Call, id string) Key {
 	return Key{hash: string(k.mac("delivery", string(c.Actor.Kind), c.Actor.ID, id)[:macSize])}
 }
 
-// Hash is a keyed hash of a value that must not be found by guessing, such as
+// Hash is a keyed hash of a value that nobody must find by guessing, such as
 // another system's id.
 func (k *Keys) Hash(purpose string, parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(k.mac(append([]string{purpose}, parts...)...))
 }
 
-// Short is Hash in 16 bytes that are no text, for keys that only have to differ
-// within one tenant.
+// Short is Hash as 16 raw bytes, for keys that need to differ only within one
+// tenant.
 func (k *Keys) Short(purpose string, parts ...string) string {
 	return string(k.mac(append([]string{purpose}, parts...)...)[:macSize])
 }
 
-// macSize is what is kept of a MAC: within one tenant nobody finds two requests
-// with the same 128 bits.
+// macSize is how many bytes of a MAC are kept. With 128 bits nobody finds two
+// requests of one tenant that have the same.
 const macSize = 16
 
 func (k *Keys) mac(parts ...string) []byte {
@@ -112,14 +111,14 @@ func (k *Keys) mac(parts ...string) []byte {
 	return m.Sum(nil)
 }
 
-// Outcome is what a request under a key came to.
+// Outcome is what a request under a key led to.
 type Outcome struct {
 	Status int
-	IDs    []string // of what it made or changed, in the order of the answer
+	IDs    []string // of the records that it made or changed, in the order of the answer
 }
 
-// replay gives the outcome of an earlier request under the key, or nil where
-// this is the first. The same key on another request is refused.
+// replay gives the outcome of an earlier request under the key; nil if this is
+// the first. It refuses the key if the earlier request was another one.
 func (k Key) replay(tx store.Reader) (*Outcome, error) {
 	if k.hash == "" {
 		return nil, nil
@@ -141,12 +140,12 @@ func (k Key) replay(tx store.Reader) (*Outcome, error) {
 	return &Outcome{row.status, row.ids}, nil
 }
 
-// row is where an outcome is kept.
+// row is the row in which an outcome is kept.
 func (k Key) row(o Outcome) (bucket, key string, value []byte) {
 	return keysBucket, k.hash, keyRow{k.fingerprint, o.Status, time.Now(), o.IDs}.encode()
 }
 
-// Sweep drops keys whose life is over, a thousand at a time.
+// Sweep deletes keys that are older than keyLifetime.
 func Sweep(ctx context.Context, db *store.Lease) error {
 	return SweepBucket(ctx, db, keysBucket, func(_ string, value []byte) bool {
 		row, err := decodeKey(value)
@@ -154,8 +153,8 @@ func Sweep(ctx context.Context, db *store.Lease) error {
 	})
 }
 
-// SweepBucket takes out of a bucket what has had its time, in transactions of a
-// size that holds nobody up.
+// SweepBucket deletes the entries of a bucket that are old, a thousand in a
+// transaction, so that it holds nobody up.
 func SweepBucket(ctx context.Context, db *store.Lease, bucket string, old func(key string, value []byte) bool) error {
 	const most = 1000
 	for {

@@ -11,22 +11,23 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// Index finds records by a value that they have.
+// Index finds records by their values.
 type Index[T any] struct {
 	Name   string
-	Values func(*T) []string // none where the record is not to be found by it
-	Tenant bool              // one for all owners of the tenant, instead of one for each
-	// Generation counts the meanings that Values has had. A file that was written
-	// with an earlier one has its indexes built anew.
+	Values func(*T) []string // the values by which a record is found; none: it is not in the index
+	Tenant bool              // one index for all owners of the tenant, instead of one for each
+	// Generation goes up by one when Values comes to mean something else.
+	// Databases that were written with a lower one have their indexes built
+	// anew.
 	Generation int
 }
 
-// everything is the index of all records of an owner.
+// everything names the index of all records of an owner.
 const everything = ""
 
 func (c *Collection[T]) indexBucket() string { return "index " + c.spec.Name } // hash of index, owner and value, and id → nothing
 
-// place is where the ids of the records stand that have a value.
+// place begins the rows of the records with a value; the record's id ends them.
 func (c *Collection[T]) place(x Index[T], owner hux.User, value string) string {
 	if x.Tenant {
 		owner = ""
@@ -34,7 +35,7 @@ func (c *Collection[T]) place(x Index[T], owner hux.User, value string) string {
 	return c.frame.Keys.Short("index", c.spec.Name, x.Name, string(owner), value)
 }
 
-// rows are those by which a record is found; none of nil.
+// rows are the index rows of a record; none for nil.
 func (c *Collection[T]) rows(r *T) map[string]bool {
 	rows := map[string]bool{}
 	if r == nil {
@@ -49,7 +50,7 @@ func (c *Collection[T]) rows(r *T) map[string]bool {
 	return rows
 }
 
-// reindex has a record found as it is now, and no longer as it was before.
+// reindex replaces the index rows of a record as it was by those of it as it is.
 func (c *Collection[T]) reindex(ch *Change, before, now *T) {
 	old, rows := c.rows(before), c.rows(now)
 	for row := range old {
@@ -66,19 +67,20 @@ func (c *Collection[T]) reindex(ch *Change, before, now *T) {
 
 const buildsBucket = "indexes" // collection → build, as JSON
 
-// build is how far the indexes of a collection are built.
+// build says how far the indexes of a collection are built.
 type build struct {
 	Generations map[string]int `json:"generations"` // by index
-	Dropping    bool           `json:"dropping"`    // what an earlier build has left is being taken away
+	Dropping    bool           `json:"dropping"`    // the rows of an earlier build are being deleted
 	After       string         `json:"after"`       // the last record that is in the indexes
 	Done        bool           `json:"done"`
 }
 
-// mostBuilt is how many rows one transaction builds, so that it holds nobody up.
+// mostBuilt is how many records one transaction puts into the indexes, so that
+// it holds nobody up.
 const mostBuilt = 1000
 
-// built reads how far the collection's indexes are built; those that a newer
-// hux has written are refused.
+// built reads how far the collection's indexes are built. It refuses indexes
+// that a newer hux has written.
 func (c *Collection[T]) built(tx store.Reader) (b build, err error) {
 	if value := tx.Get(buildsBucket, c.spec.Name); value != nil {
 		if err := store.Decode(buildsBucket, c.spec.Name, value, &b); err != nil {
@@ -98,7 +100,8 @@ func (c *Collection[T]) built(tx store.Reader) (b build, err error) {
 	return b, nil
 }
 
-// buildMore goes on with the collection's indexes, and says whether they are done.
+// buildMore builds the collection's indexes for one more transaction, and
+// reports whether they are done.
 func (c *Collection[T]) buildMore(tx *store.Tx) (done bool, err error) {
 	b, err := c.built(tx)
 	if err != nil || b.Done {
@@ -159,7 +162,7 @@ func (c *Collection[T]) buildMore(tx *store.Tx) (done bool, err error) {
 	return b.Done, tx.Put(buildsBucket, c.spec.Name, value)
 }
 
-// collection is a Collection of any record.
+// collection is a Collection of any kind of record.
 type collection interface {
 	name() string
 	meta(tx store.Reader, id string) (*hux.Meta, error)
@@ -167,8 +170,8 @@ type collection interface {
 	buildMore(tx *store.Tx) (done bool, err error)
 }
 
-// Prepare makes a database ready before anybody uses it: a new one gets its
-// epoch, and indexes that are missing are built.
+// Prepare makes a database ready before anybody uses it: it gives a new one its
+// epoch, and builds missing indexes.
 func (f *Frame) Prepare(db *store.DB) error {
 	ctx := context.Background()
 	if err := event.Begin(db); err != nil {

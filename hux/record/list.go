@@ -16,18 +16,18 @@ type Page[T any] struct {
 	Next  *string `json:"next"`
 }
 
-// maxListed is how many records a list reads for one page.
+// maxListed is how many records a list reads for one page at most.
 const maxListed = 5000
 
-// PageBytes is how large the records of one page of a list are together, unless
-// there is just one: many that are large must not make an answer that is huge.
+// PageBytes is how many bytes the records of one page have together at most,
+// unless the page has a single record: many large records must not make a huge
+// answer.
 const PageBytes = 1 << 20
 
-// List gives the records that the caller may see and that keep says yes to,
-// newest first. It walks the index of one of the list's filters, if there is
-// one, and holds the rest against each record. Where maxListed records were
-// read, or PageBytes found, before the page was full, it is short, even empty,
-// and next goes on behind them.
+// List gives the records that the caller may see and that keep returns true for,
+// newest first. If one of the list's filters has an index, it reads that index
+// alone. A page is short, or even empty, once maxListed records were read or
+// PageBytes found; next goes on behind them.
 func (c *Collection[T]) List(tx store.Reader, call *api.Call, l api.List, keep func(*T) bool) (p Page[*T], err error) {
 	p.Items = []*T{}
 	seen, size, last := 0, 0, ""
@@ -55,7 +55,7 @@ func (c *Collection[T]) List(tx store.Reader, call *api.Call, l api.List, keep f
 		return true
 	}
 	var walked error
-	if call.Actor.Kind == hux.KindAgent { // it sees what every member has
+	if call.Actor.Kind == hux.KindAgent { // it sees the records of all members
 		walked = tx.ScanBack(c.spec.Name, "", l.After, visit)
 	} else {
 		walked = c.walk(tx, c.placesOf(call, l.Filters), l.After, func(id string) bool { return visit(id, tx.Get(c.spec.Name, id)) })
@@ -68,8 +68,8 @@ func (c *Collection[T]) List(tx store.Reader, call *api.Call, l api.List, keep f
 	return p, errors.Join(walked, err)
 }
 
-// placesOf are where the ids of the records stand that a list may have: the
-// caller's, and the tenant's.
+// placesOf are the places in an index that a list reads: the caller's and the
+// tenant's own.
 func (c *Collection[T]) placesOf(call *api.Call, filters map[string]string) []string {
 	by, value := Index[T]{Name: everything}, ""
 	for _, x := range c.spec.Indexes {
@@ -80,11 +80,11 @@ func (c *Collection[T]) placesOf(call *api.Call, filters map[string]string) []st
 	return []string{c.place(by, call.User, value), c.place(by, "", value)}
 }
 
-// walk calls fn for the ids before one that stand in any of places, the last
-// first, until it answers false.
+// walk calls fn for the ids in any of places that come before an id, the last
+// first, until fn returns false.
 func (c *Collection[T]) walk(tx store.Reader, places []string, before string, fn func(id string) bool) error {
 	const batch = 256
-	rest := make([][]string, len(places)) // read already, the last first
+	rest := make([][]string, len(places)) // ids that are read already, the last first
 	from := make([]string, len(places))   // where to read on; "" from the end
 	for i, place := range places {
 		if before != "" {
@@ -117,7 +117,7 @@ func (c *Collection[T]) walk(tx store.Reader, places []string, before string, fn
 	}
 }
 
-// Find reads the records of an owner that have a value, oldest first.
+// Find reads an owner's records with a value in an index, oldest first.
 func (c *Collection[T]) Find(tx store.Reader, owner hux.User, index, value string) (found []*T, err error) {
 	i := slices.IndexFunc(c.spec.Indexes, func(x Index[T]) bool { return x.Name == index })
 	place := c.place(c.spec.Indexes[i], owner, value)
@@ -133,7 +133,7 @@ func (c *Collection[T]) Find(tx store.Reader, owner hux.User, index, value strin
 	return found, nil
 }
 
-// Value is the values of an index for a member that may be null.
+// Value gives the values in an index for a member that may be null.
 func Value(member *string) []string {
 	if member == nil {
 		return nil
@@ -141,8 +141,9 @@ func Value(member *string) []string {
 	return []string{*member}
 }
 
-// Passes reports whether a member of a record is what a filter asks for, if it
-// is asked. A member that is null passes none.
+// Passes reports whether a member of a record is what the filter asks for, if
+// the filter is set. Without a value it passes only while the filter is not
+// set.
 func Passes(filters map[string]string, name string, value ...string) bool {
 	want, asked := filters[name]
 	return !asked || slices.Contains(value, want)

@@ -6,9 +6,9 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// Refer holds what a body refers to: a record of a kind, by the name of its
-// schema, that the caller may see; and gives its owner. what is what people call
-// such a record. Any other id is unknown_reference.
+// Refer checks that the record that a body refers to exists and that the caller
+// may see it, and gives its owner. schema names the kind of record, and what
+// says what people call it. Any other id is the error unknown_reference.
 func (f *Frame) Refer(tx store.Reader, call *api.Call, schema, id, what string) (owner hux.User, err error) {
 	for _, c := range f.collections {
 		if c.name() != schema {

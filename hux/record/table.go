@@ -8,12 +8,12 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-// Table keeps what a card notes besides its records, as JSON, under keys of the
-// card's own: those that belong to a conversation begin with its id. Its name is
-// that of its bucket.
+// Table keeps, as JSON, what a card notes besides its records. The card chooses
+// the keys; those that belong to a conversation begin with its id. The Table is
+// named as its bucket.
 type Table[T any] string
 
-// Get reads what stands under a key, or nil.
+// Get reads the row under a key; nil if there is none.
 func (t Table[T]) Get(tx store.Reader, key string) (*T, error) {
 	value := tx.Get(string(t), key)
 	if value == nil {
@@ -27,7 +27,7 @@ func (t Table[T]) decode(key string, value []byte) (*T, error) {
 	return row, store.Decode(string(t), key, value, row)
 }
 
-// Put writes what stands under a key.
+// Put writes the row under a key.
 func (t Table[T]) Put(ch *Change, key string, row *T) error {
 	value, err := json.Marshal(row)
 	if err != nil {
@@ -37,16 +37,16 @@ func (t Table[T]) Put(ch *Change, key string, row *T) error {
 	return nil
 }
 
-// Delete takes away what stands under a key.
+// Delete deletes the row under a key.
 func (t Table[T]) Delete(ch *Change, key string) { ch.Delete(string(t), key) }
 
-// Row is what stands under a key.
+// Row is a row with its key.
 type Row[T any] struct {
 	Key   string
 	Value *T
 }
 
-// List reads what stands under the keys that begin with prefix, in their order.
+// List reads the rows whose keys begin with prefix, in the order of the keys.
 func (t Table[T]) List(tx store.Reader, prefix string) (rows []Row[T], err error) {
 	for _, e := range tx.List(string(t), prefix) {
 		row, err := t.decode(e.Key, e.Value)
@@ -58,8 +58,8 @@ func (t Table[T]) List(tx store.Reader, prefix string) (rows []Row[T], err error
 	return rows, nil
 }
 
-// Page is a page of a list of what stands under the keys that begin with prefix,
-// the last first; one with much in it is short.
+// Page reads one page of the rows whose keys begin with prefix, the last first.
+// It is short if the rows are large (PageBytes).
 func (t Table[T]) Page(tx store.Reader, prefix string, l api.List) (p Page[*T], err error) {
 	p.Items = []*T{}
 	size, last := 0, ""

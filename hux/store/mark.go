@@ -9,10 +9,11 @@ import (
 	"bstein.dev/hux/hux"
 )
 
-// mark is how far a database had come when it was closed last.
+// mark says which database a tenant had when it was last closed, and how far
+// that had come.
 type mark struct {
 	ID      string `json:"id"`      // random, made with the file
-	Commits int    `json:"commits"` // never fewer later
+	Commits int    `json:"commits"` // the number only grows
 }
 
 const (
@@ -20,7 +21,7 @@ const (
 	ownBucket   = "store"         // in a tenant's database: "id" → mark.ID
 )
 
-// markOf is where a database is; of one that was just made the ID is "".
+// markOf is the mark of a database. A database that was just made has the ID "".
 func markOf(db *DB) (m mark, err error) {
 	err = db.View(context.Background(), func(tx *Tx) error {
 		m = mark{string(tx.Get(ownBucket, "id")), tx.engine.commits()}
@@ -29,9 +30,9 @@ func markOf(db *DB) (m mark, err error) {
 	return m, err
 }
 
-// compare holds a database that was just opened against its mark, names it if
-// it is new, and says so loudly where it is not the one that it was. It stays
-// under suspicion until Trust. e.mu is held.
+// compare compares a database that was just opened with its saved mark. If it
+// was emptied or is older, compare logs that, and the database stays under
+// suspicion until Trust. A new database gets its id. The caller holds e.mu.
 func (p *Pool) compare(e *tenantDB, db *DB) error {
 	if p.o.Marks == nil {
 		return nil
@@ -49,8 +50,8 @@ func (p *Pool) compare(e *tenantDB, db *DB) error {
 		was = new(mark)
 		return json.Unmarshal(value, was)
 	})
-	if err != nil { // the mark's own damage holds nobody up
-		slog.Warn("how far a tenant's database had come is not known", "tenant", e.tenant, "cause", err)
+	if err != nil { // a damaged mark holds nobody up
+		slog.Warn("the mark of a tenant's database can't be read, so hux can't tell whether the database is older than it was", "tenant", e.tenant, "cause", err)
 		was = nil
 	}
 	suspicion, what := "", ""
@@ -68,7 +69,7 @@ func (p *Pool) compare(e *tenantDB, db *DB) error {
 		p.mu.Unlock()
 		if news {
 			p.damaged(what)
-			slog.Error("a tenant's database "+suspicion+"; say so to hux slots restored once it is as you want it", "tenant", e.tenant, "file", p.name(e.tenant))
+			slog.Error("a tenant's database "+suspicion+"; once the file is as you want it, run hux slots restored", "tenant", e.tenant, "file", p.name(e.tenant))
 		}
 	}
 	if now.ID == "" {
@@ -99,7 +100,8 @@ func (p *Pool) setMarks(marks map[hux.Tenant]mark) error {
 	})
 }
 
-// Trust takes a tenant's database as it is, on an operator's word.
+// Trust takes a tenant's database as it is, since an operator says that it is
+// right.
 func (p *Pool) Trust(t hux.Tenant) error {
 	var m mark
 	err := p.with(t, func(db *DB) (err error) {
@@ -115,8 +117,8 @@ func (p *Pool) Trust(t hux.Tenant) error {
 	return p.setMarks(map[hux.Tenant]mark{t: m})
 }
 
-// Alarms says what is wrong with tenants' databases, as far as they were used
-// since the start.
+// Alarms says what is wrong with tenants' databases. It knows of those that were
+// used since the start.
 func (p *Pool) Alarms() (alarms map[hux.Tenant]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,31 +17,32 @@ import (
 	"bstein.dev/hux/hux"
 )
 
-// PoolOptions is how a Pool keeps its databases.
+// PoolOptions says how a Pool keeps its databases.
 type PoolOptions struct {
-	Dir     string        // one folder a tenant below it
-	Quota   int64         // bytes of one tenant's database; 0 is none
+	Dir     string        // below it each tenant has a folder
+	Quota   int64         // bytes of one tenant's database; 0: no limit
 	Idle    time.Duration // a database unused for so long is closed; default 5 min
 	MaxOpen int           // databases open at once; default 4,096
 	// Prepare runs each time a database is opened, before anybody uses it.
 	Prepare func(*DB) error
-	// Marks keeps how far each database has come, apart from them all, so that
-	// one that was emptied or put back is noticed; nil notices nothing.
+	// Marks keeps a mark of each tenant's database in another one, so that the
+	// Pool notices a database that was emptied or replaced by an older one.
+	// With nil it notices nothing.
 	Marks *DB
-	// Damaged is told of each damage once: "database", "record", "lost" or
-	// "older"; may be nil.
+	// Damaged is told once of each damage: "database", "record", "lost" or
+	// "older". It may be nil.
 	Damaged func(what string)
 }
 
-// Pool keeps the databases of all tenants, each in a file of its own. One is
-// opened when it is first asked for and closed when it has been idle. A
-// damaged file is its tenant's misfortune alone: it is left as it is for
-// whoever repairs it, and every use of it is ErrCorrupt.
+// Pool keeps the databases of all tenants, each in a file of its own. It opens
+// a database when somebody first uses it, and closes one that is idle. It
+// leaves a damaged file as it is, for whoever repairs it: every use of it is
+// ErrCorrupt, and other tenants don't notice.
 //
-// Locks are taken in the order tenantDB.mu, Pool.mu, DB.mu. Opening one
-// database may close another, and so take a second tenantDB.mu: of one that
-// nobody uses. The opener counts as a user of its own since before it looked
-// for a victim, so no two openers can wait for each other.
+// Locks are taken in the order tenantDB.mu, Pool.mu, DB.mu. To open one
+// database may close another that nobody uses, and so take its tenantDB.mu too.
+// Two openers can't wait for each other: each counts as a user of its own
+// database before it looks for one to close.
 type Pool struct {
 	o PoolOptions
 
@@ -61,10 +62,10 @@ type tenantDB struct {
 
 	// Under Pool.mu:
 	condemned  bool
-	suspicion  string             // why it may not be the database that it was
-	unreadable map[[2]string]bool // values, by bucket and key, that were told of
+	suspicion  string             // why it may not be the database that it was; "" for none
+	unreadable map[[2]string]bool // values, by bucket and key, that the operator was told of
 	isOpen     bool
-	users      int // who uses it or waits for it
+	users      int // how many use it or wait for it
 	lastUsed   time.Time
 }
 
@@ -79,8 +80,8 @@ func NewPool(o PoolOptions) *Pool {
 	return &Pool{o: o, tenants: map[hux.Tenant]*tenantDB{}}
 }
 
-// Lease names a tenant's database. It holds nothing: the file is open while a
-// transaction runs and for a while after.
+// Lease names a tenant's database. It does not keep the file open: that is open
+// while a transaction runs and for a while after.
 type Lease struct {
 	pool   *Pool
 	tenant hux.Tenant
@@ -102,9 +103,8 @@ func (l *Lease) Update(ctx context.Context, fn func(*Tx) error) error {
 	return l.pool.with(l.tenant, func(db *DB) error { return db.Update(ctx, fn) })
 }
 
-// path is where a tenant's database lies. Tenant ids are hex digits behind a
-// prefix, which New of a tenant guarantees; anything else is refused, so that
-// no id can name a file elsewhere.
+// path is where a tenant's database lies. A tenant's id is hex digits behind a
+// prefix. Any other id is refused, so that no id can name a file elsewhere.
 func (p *Pool) path(t hux.Tenant) (string, error) {
 	if !t.Valid() {
 		return "", fmt.Errorf("%q is no tenant id", t)
@@ -179,8 +179,8 @@ func (p *Pool) opened(t hux.Tenant, e *tenantDB) (*DB, error) {
 	return db, nil
 }
 
-// prepared opens the database in the file at path and prepares it. e.mu is
-// held.
+// prepared opens the database in the file at path and prepares it. The caller
+// holds e.mu.
 func (p *Pool) prepared(path string, e *tenantDB) (*DB, error) {
 	_, statErr := os.Stat(filepath.Dir(path))
 	db, err := Open(path, p.o.Quota)
@@ -202,8 +202,8 @@ func (p *Pool) prepared(path string, e *tenantDB) (*DB, error) {
 	return db, nil
 }
 
-// condemn keeps a database that was found damaged from being used again until
-// the next start. e.mu is held.
+// condemn keeps a damaged database from being used until the next start. The
+// caller holds e.mu.
 func (p *Pool) condemn(t hux.Tenant, e *tenantDB, cause error) {
 	if e.corrupt == nil {
 		e.corrupt = cause
@@ -215,7 +215,7 @@ func (p *Pool) condemn(t hux.Tenant, e *tenantDB, cause error) {
 	}
 }
 
-// maxUnreadable bounds what is remembered of one tenant's damage.
+// maxUnreadable is how many unreadable values of one tenant are remembered.
 const maxUnreadable = 1000
 
 // noteUnreadable tells the operator of a value that can't be read, once.
@@ -236,7 +236,7 @@ func (p *Pool) noteUnreadable(t hux.Tenant, e *tenantDB, record *Unreadable) {
 	}
 }
 
-// damaged counts a damage that was not known.
+// damaged reports a new damage to PoolOptions.Damaged.
 func (p *Pool) damaged(what string) {
 	if p.o.Damaged != nil {
 		p.o.Damaged(what)
@@ -262,8 +262,9 @@ func (p *Pool) Run(ctx context.Context) {
 	}
 }
 
-// closeIdle closes what nobody uses and nobody has used for so long; with 0 it
-// closes just the one that was used longest ago.
+// closeIdle closes the databases that nobody uses and nobody has used for so
+// long. With 0 it closes one alone: of those that nobody uses, the one that was
+// used longest ago.
 func (p *Pool) closeIdle(idle time.Duration) {
 	now := time.Now()
 	var victims []*tenantDB
@@ -281,7 +282,7 @@ func (p *Pool) closeIdle(idle time.Duration) {
 	p.closeAll(victims, false)
 }
 
-// closeAll closes databases and notes how far they have come.
+// closeAll closes databases and saves their marks.
 func (p *Pool) closeAll(victims []*tenantDB, evenInUse bool) {
 	marks := map[hux.Tenant]mark{}
 	for _, e := range victims {
@@ -290,12 +291,12 @@ func (p *Pool) closeAll(victims []*tenantDB, evenInUse bool) {
 		}
 	}
 	if err := p.setMarks(marks); err != nil {
-		slog.Warn("noting how far tenants' databases have come", "cause", err)
+		slog.Warn("saving the marks of tenants' databases", "cause", err)
 	}
 }
 
-// closeOne closes a database, unless somebody began to use it meanwhile, and
-// gives its mark if there is one to note.
+// closeOne closes a database, unless somebody began to use it meanwhile. ok is
+// true if its mark is to be saved.
 func (p *Pool) closeOne(e *tenantDB, evenInUse bool) (m mark, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -349,6 +350,6 @@ func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	p.closeAll(slices.Collect(maps.Values(p.tenants)), true) // nobody adds to it any more
+	p.closeAll(slices.Collect(maps.Values(p.tenants)), true) // p.closed: nobody adds to it any more
 	return nil
 }

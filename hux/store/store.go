@@ -1,7 +1,7 @@
 // Package store keeps what must last. The rest of the program sees buckets of
-// keys and values inside a transaction; which engine is below is this
-// package's matter, and it is the only importer of bbolt. What Update returned
-// nil for is on disk.
+// keys and values inside transactions. Only this package knows the engine
+// below, and it is the only one that imports bbolt. When Update has returned
+// nil, its writes are on disk.
 package store
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// What can be wrong with a database besides the disk.
+// Errors of a database that callers tell apart.
 var (
 	ErrLocked  = errors.New("the database is in use by another process")
 	ErrCorrupt = errors.New("the database is damaged")
@@ -19,10 +19,9 @@ var (
 	ErrFull    = errors.New("the disk is full")
 	ErrClosed  = errors.New("the database is closed")
 
-	// ErrFailed is a commit that the disk did not confirm. What was written may
-	// be there later or not: who tries again has to look, or to use the same
-	// idempotency key. Nothing else is done with the database until it was
-	// opened again, which the next use does.
+	// ErrFailed is a commit that the disk did not confirm. Its writes may turn
+	// out to be there or not: who tries again has to look, or to use the same
+	// idempotency key. The next use of the database opens it again first.
 	ErrFailed = errors.New("the commit failed")
 )
 
@@ -47,7 +46,7 @@ type engineTx interface {
 	// before it, until fn answers false.
 	scan(bucket, from string, backwards bool, fn func(key string, value []byte) bool) error
 	next(bucket string) (uint64, error)
-	// commits is how many there have been of the database before this one.
+	// commits is how many commits the database has had before this transaction.
 	commits() int
 }
 
@@ -62,9 +61,9 @@ type DB struct {
 	closed bool
 }
 
-// Open opens the database in the file at path, and makes it (and its folder,
-// mode 0700) where it is missing. quota bounds its size in bytes; 0 is none. A
-// damaged file is ErrCorrupt, never a panic.
+// Open opens the database in the file at path. If it is missing, Open makes it
+// and its folder, with mode 0700. quota is its size in bytes at most; 0: no
+// limit. A damaged file is ErrCorrupt, never a panic.
 func Open(path string, quota int64) (*DB, error) {
 	db := &DB{open: func() (engine, error) { return openBolt(path, quota) }}
 	var err error
@@ -99,10 +98,10 @@ func (db *DB) current() (engine, error) {
 	return db.engine, nil
 }
 
-// update runs fn in a transaction of the engine. Where the commit fails for
-// another reason than want of room, what the disk holds is unknown (Linux
-// drops pages that it could not write and takes them for written), so nobody
-// reads it or builds on it before it was opened again.
+// update runs fn in a transaction of the engine. If the commit fails for
+// another reason than a lack of room, nobody knows what the disk holds: Linux
+// drops pages that it could not write and takes them for written. So nobody
+// reads or writes the database before it has been opened again.
 func (db *DB) update(spare bool, fn func(engineTx) error) error {
 	e, err := db.current()
 	if err != nil {
@@ -124,8 +123,8 @@ func (db *DB) update(spare bool, fn func(engineTx) error) error {
 }
 
 // View runs fn in a read transaction. fn must not wait for a client: a long
-// one keeps old pages alive and can hold up a writer. Nor may it begin another
-// transaction, which could wait for its own end.
+// transaction keeps old pages alive and can hold up a writer. fn must not begin
+// another transaction either, which could wait for the end of this one.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -138,14 +137,14 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // Update runs fn in a write transaction and returns once its writes are
-// durable. An error of fn leaves nothing of them.
+// durable. If fn returns an error, nothing of them stays.
 //
-// Each commit takes along all who came during the one before it, and one who
-// comes alone is not made to wait. So fn may run more than once, when a
-// neighbour in its transaction fails: it touches nothing outside the
-// transaction, and results that it leaves in variables count only after Update
-// returned nil. fn should check before it writes: an error after a write makes
-// the neighbours run again.
+// A commit covers all the callers that came while the commit before it ran; a
+// caller that comes alone does not wait. So fn may run more than once: it runs
+// again when another caller's function in the same transaction fails. fn must
+// touch nothing outside the transaction, and what it leaves in variables counts
+// only after Update has returned nil. fn should check before it writes, since
+// an error after a write makes the other functions run again.
 func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -153,8 +152,8 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	return db.commits.join(db, fn)
 }
 
-// Reader is what a transaction can be asked. Tx is one; so is who has writes in
-// mind that are not in the transaction yet.
+// Reader reads in a transaction. Tx is one. record.Change is another one, whose
+// Get also sees writes that are not in the transaction yet.
 type Reader interface {
 	// Get is a copy of the value of key in bucket, or nil.
 	Get(bucket, key string) []byte
@@ -165,7 +164,8 @@ type Reader interface {
 	// ScanBack is Scan from the last entry before the key before, or from the
 	// prefix's last where that is "", to its first.
 	ScanBack(bucket, prefix, before string, fn func(key string, value []byte) bool) error
-	// List copies the entries of bucket whose keys start with prefix, in key order.
+	// List copies the entries of bucket whose keys start with prefix, in key
+	// order.
 	List(bucket, prefix string) []Entry
 }
 
@@ -197,7 +197,7 @@ func (tx *Tx) Delete(bucket, key string) error {
 	return tx.engine.delete(bucket, key)
 }
 
-// Next is the next number of bucket's own sequence, from 1 on.
+// Next gives the next number of the bucket's own sequence, which begins at 1.
 func (tx *Tx) Next(bucket string) (uint64, error) {
 	tx.wrote = true
 	return tx.engine.next(bucket)

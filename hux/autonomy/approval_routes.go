@@ -137,7 +137,7 @@ func (s *Service) ask(ch *record.Change, q *question) (*Approval, error) {
 		return a, resolved(ch, a, "nobody was there to decide")
 	}
 	s.moved(ch, a.ID)
-	return a, ch.LetFallDue(a.due())
+	return a, nil
 }
 
 // refs are what an event about the approval refers to.
@@ -145,7 +145,13 @@ func (a *Approval) refs() []hux.EvidenceRef {
 	return append([]hux.EvidenceRef{{Kind: "approval", ID: a.ID, Owner: "hux"}}, a.Request.Evidence...)
 }
 
-func (a *Approval) due() due.Item { return due.Item{At: a.ExpiresAt.Time, Kind: dueApproval, ID: a.ID} }
+// due is the end of an approval that is pending.
+func (a *Approval) due() *due.Item {
+	if a.Status != ApprovalStates.Start {
+		return nil
+	}
+	return &due.Item{At: a.ExpiresAt.Time, Kind: dueApproval, ID: a.ID}
+}
 
 // gravest is the gravest of a call's capabilities, which come in that order.
 func gravest(capabilities []Capability) Capability { return capabilities[len(capabilities)-1] }
@@ -283,10 +289,8 @@ func (s *Service) decideApproval(w http.ResponseWriter, r *http.Request, call *a
 	})
 }
 
-// settled takes the end of a settled approval out of what falls due, and tells
-// of it.
+// settled tells of an approval that is no longer pending, and wakes who waits.
 func (s *Service) settled(ch *record.Change, a *Approval, how string) error {
-	ch.NoLongerDue(a.due())
 	s.moved(ch, a.ID)
 	return resolved(ch, a, how)
 }

@@ -193,7 +193,7 @@ const callLifetime = 48 * time.Hour
 // than callLifetime.
 func Sweep(ctx context.Context, db *store.Lease) error {
 	for _, bucket := range []string{string(calls), string(toldCalls), string(bypasses)} {
-		err := record.SweepBucket(ctx, db, bucket, func(_ string, value []byte) bool {
+		err := record.SweepBucket(ctx, db, bucket, func(_ store.Reader, _ string, value []byte) bool {
 			var kept struct {
 				At hux.Time `json:"at"`
 			}

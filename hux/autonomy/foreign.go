@@ -171,6 +171,7 @@ func (s *Service) take(ctx context.Context, db *store.Lease, member hux.User, f 
 		if err != nil {
 			return err
 		}
+		ch.Belongs(q.conversation.ID, string(foreigns), key)
 		return foreigns.Put(ch, key, &foreign{
 			Session: f.Session, ID: id, Effect: said.Ruling.Effect, ApprovalID: said.ApprovalID, Conv: q.conversation.ID, RunID: q.runID, Tool: q.tool,
 		})
@@ -268,6 +269,7 @@ func (s *Service) Withdraw(ctx context.Context, db *store.Lease, session convers
 		rows, err := gone(ch)
 		for _, row := range rows {
 			foreigns.Delete(ch, row.Key)
+			ch.BelongsNoMore(row.Value.Conv, string(foreigns), row.Key)
 			if err == nil {
 				err = s.withdraw(ch, row.Value)
 			}

@@ -69,17 +69,19 @@ func (s *Service) grantOf(ch *record.Change, a *Approval, choice Choice) (*strin
 
 // makeGrant gives a grant its envelope and saves it.
 func (s *Service) makeGrant(ch *record.Change, owner hux.User, g Grant) (*Grant, error) {
-	made, err := s.grants.Create(ch, owner, func(m hux.Meta) *Grant {
+	return s.grants.Create(ch, owner, func(m hux.Meta) *Grant {
 		g.Meta = m
 		return &g
 	})
-	if err != nil {
-		return nil, err
-	}
-	return made, ch.LetFallDue(made.due())
 }
 
-func (g *Grant) due() due.Item { return due.Item{At: g.ExpiresAt.Time, Kind: dueGrant, ID: g.ID} }
+// due is the end of a grant that is active.
+func (g *Grant) due() *due.Item {
+	if g.State != GrantStates.Start {
+		return nil
+	}
+	return &due.Item{At: g.ExpiresAt.Time, Kind: dueGrant, ID: g.ID}
+}
 
 // event is an event that tells of the grant in a conversation.
 func (g *Grant) event(conversationID, runID, kind, what string) event.Event {
@@ -113,7 +115,6 @@ func (s *Service) useGrant(ch *record.Change, id string, now time.Time) error {
 
 // retire ends an active grant.
 func (s *Service) retire(ch *record.Change, g *Grant, state string) error {
-	ch.NoLongerDue(g.due())
 	return s.grants.Revise(ch, g, func(g *Grant) error { g.State = state; return nil })
 }
 
@@ -188,7 +189,6 @@ func (s *Service) revokeGrant(w http.ResponseWriter, r *http.Request, call *api.
 		if err != nil {
 			return nil, 0, err
 		}
-		ch.NoLongerDue(g.due())
 		if g.Scope.ConversationID != "" {
 			err = ch.Tell(g.event(g.Scope.ConversationID, "", "grant.revoked", "Revoked"))
 		}

@@ -15,7 +15,16 @@ import (
 	"bstein.dev/hux/hux/store"
 )
 
-const spentBucket = "spent" // policy, kind, window, and day or run → count in 8 bytes
+// conversationOf is the conversation that a scope names, "" for another scope.
+func conversationOf(scope string) string {
+	kind, id, _ := strings.Cut(scope, ":")
+	if kind != "conversation" {
+		return ""
+	}
+	return id
+}
+
+const spentBucket = "spent" // conversation, if it is of one, policy, kind, window and which window → count, 8 bytes
 
 // scopeOf reads the scope from a request's query.
 func (s *Service) scopeOf(r *http.Request) (string, error) {
@@ -109,8 +118,9 @@ func (s *Service) window(b Budget, runID string, now time.Time) string {
 	return s.Keys.Short("budget", runID)
 }
 
-func spentKey(policyID string, b Budget) string {
-	return policyID + " " + b.Kind + " " + b.Window + " "
+// spentKey begins with the conversation that the policy is of, if it is of one.
+func spentKey(p *Policy, b Budget) string {
+	return conversationOf(p.Scope) + p.ID + " " + b.Kind + " " + b.Window + " "
 }
 
 // readBudgets reads what is spent in the open windows.
@@ -119,7 +129,7 @@ func (s *Service) readBudgets(tx store.Reader, p *Policy, runID string, now time
 	for i := range p.Budgets {
 		b := &p.Budgets[i]
 		b.Spent = 0
-		if v := tx.Get(spentBucket, spentKey(p.ID, *b)+s.window(*b, runID, now)); len(v) == 8 {
+		if v := tx.Get(spentBucket, spentKey(p, *b)+s.window(*b, runID, now)); len(v) == 8 {
 			b.Spent = int64(binary.BigEndian.Uint64(v)) //nolint:gosec // what writeBudgets wrote
 		}
 	}
@@ -132,7 +142,7 @@ func (s *Service) writeBudgets(ch *record.Change, p Policy, after []Budget, runI
 		if b.Spent == p.Budgets[i].Spent {
 			continue
 		}
-		prefix, window := spentKey(p.ID, b), s.window(b, runID, now)
+		prefix, window := spentKey(&p, b), s.window(b, runID, now)
 		if b.Window == PerDay && p.Budgets[i].Spent == 0 {
 			for _, old := range ch.List(spentBucket, prefix) {
 				ch.Delete(spentBucket, old.Key)
@@ -146,7 +156,7 @@ func (s *Service) writeBudgets(ch *record.Change, p Policy, after []Budget, runI
 func (s *Service) forgetRun(ch *record.Change, p Policy, runID string) {
 	for _, b := range p.Budgets {
 		if b.Window == PerRun {
-			ch.Delete(spentBucket, spentKey(p.ID, b)+s.window(b, runID, time.Time{}))
+			ch.Delete(spentBucket, spentKey(&p, b)+s.window(b, runID, time.Time{}))
 		}
 	}
 }

@@ -41,6 +41,8 @@ type rig struct {
 	db      *store.DB
 	routes  map[string]api.Route
 	service *autonomy.Service
+	frame   *record.Frame
+	convs   *conversation.Service
 	stopped func(ctx context.Context, runID string) error // Options.Stop
 	end     func()
 
@@ -76,9 +78,11 @@ func (r *rig) start() {
 	key := []byte(strings.Repeat("k", 32))
 	frame := &record.Frame{Log: r.log, Keys: record.NewKeys(key)}
 	r.pool = store.NewPool(store.PoolOptions{Dir: r.dir, Prepare: frame.Prepare})
-	if frame.Due, err = due.NewIndex(r.db, r.pool); err != nil {
+	index, err := due.NewIndex(r.db, r.pool)
+	if err != nil {
 		r.t.Fatal(err)
 	}
+	frame.FallDue(index)
 	cursors := api.NewCursors(key)
 	conversations := conversation.New(frame, cursors, hux.Flags{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -93,7 +97,7 @@ func (r *rig) start() {
 		StopBypassed: !r.alarmsOnly,
 		Alarmed:      func(_ hux.Tenant, now autonomy.Oversight, _ []autonomy.Bypass) { r.oversight.Store(&now) },
 	})
-	r.service, r.routes = s, map[string]api.Route{}
+	r.service, r.frame, r.convs, r.routes = s, frame, conversations, map[string]api.Route{}
 	for _, list := range [][]api.Route{conversations.Routes(), timeline.New(frame, conversations, s).Routes(), s.Routes()} {
 		for _, rt := range list {
 			r.routes[rt.Method+" "+rt.Path] = rt

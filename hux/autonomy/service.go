@@ -66,12 +66,14 @@ func New(o Options) *Service {
 	s := &Service{Options: o, waiting: waiting{by: map[string]chan struct{}{}}, stopping: map[string]bool{}}
 	s.policies = record.In(s.Frame, record.Spec[Policy]{
 		Name: PolicySchema, Prefix: "pol", Meta: func(p *Policy) *hux.Meta { return &p.Meta },
-		Fill:    func(tx store.Reader, p *Policy) error { return s.fillPolicy(tx, p, time.Now()) },
-		Indexes: []record.Index[Policy]{{Name: byScope, Values: func(p *Policy) []string { return []string{p.Scope} }}},
+		Fill:         func(tx store.Reader, p *Policy) error { return s.fillPolicy(tx, p, time.Now()) },
+		Conversation: func(p *Policy) string { return conversationOf(p.Scope) },
+		Indexes:      []record.Index[Policy]{{Name: byScope, Values: func(p *Policy) []string { return []string{p.Scope} }}},
 	})
 	s.grants = record.In(s.Frame, record.Spec[Grant]{
 		Name: GrantSchema, Prefix: "grt", Meta: func(g *Grant) *hux.Meta { return &g.Meta },
 		State: func(g *Grant) *string { return &g.State }, States: GrantStates,
+		Conversation: func(g *Grant) string { return g.Scope.ConversationID }, Due: (*Grant).due,
 		Fill: func(_ store.Reader, g *Grant) error { g.State = g.StateAt(time.Now()); return nil },
 		Indexes: []record.Index[Grant]{
 			{Name: byMatch, Values: (*Grant).live},
@@ -81,6 +83,7 @@ func New(o Options) *Service {
 	s.approvals = record.In(s.Frame, record.Spec[Approval]{
 		Name: ApprovalSchema, Prefix: "apr", Meta: func(a *Approval) *hux.Meta { return &a.Meta },
 		State: func(a *Approval) *string { return &a.Status }, States: ApprovalStates,
+		Conversation: func(a *Approval) string { return a.ConversationID }, Due: (*Approval).due,
 		Fill: func(_ store.Reader, a *Approval) error { a.Status = a.StateAt(time.Now()); return nil },
 		Indexes: []record.Index[Approval]{
 			{Name: pendingOf, Values: (*Approval).pendingOf},
@@ -91,11 +94,13 @@ func New(o Options) *Service {
 	})
 	s.receipts = record.In(s.Frame, record.Spec[Receipt]{
 		Name: ReceiptSchema, Prefix: "rcp", Meta: func(r *Receipt) *hux.Meta { return &hux.Meta{ID: r.ID, Owner: r.Owner} },
+		Conversation: func(r *Receipt) string { return r.ConversationID },
 		Indexes: []record.Index[Receipt]{
 			{Name: "conversation_id", Values: func(r *Receipt) []string { return []string{r.ConversationID} }},
 			{Name: "run_id", Values: func(r *Receipt) []string { return []string{r.RunID} }},
 		},
 	})
+	o.OfConversation(string(calls), string(toldCalls), string(bypasses), string(stops), spentBucket)
 	if o.Due != nil {
 		o.Due.Handle(dueApproval, s.expireApproval)
 		o.Due.Handle(dueGrant, s.expireGrant)

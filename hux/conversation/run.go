@@ -21,7 +21,7 @@ const (
 	runsBucket     = "runs"      // hash of owner and run id → conversation id, and what marks its end
 	messagesBucket = "messages"  // hash of owner and message id → conversation id
 	activeBucket   = "active"    // conversation id → id of the run that started last and has not finished
-	turnsBucket    = "turns"     // hash of turn id → turn
+	turnsBucket    = "turns"     // conversation id and hash of turn id → turn
 	endMark        = " ended"    // it has its receipt
 	finishMark     = " finished" // its agent has told of its end
 )
@@ -65,7 +65,7 @@ func (s *Service) Active(tx store.Reader) (ids []string) {
 //
 // heard is when that was.
 func (s *Service) RunOfTurn(ch *record.Change, conversationID, turnID string) (run string, heard time.Time) {
-	key := s.frame.Keys.Short(turnsBucket, conversationID, turnID)
+	key := conversationID + s.frame.Keys.Short(turnsBucket, conversationID, turnID)
 	if value := ch.Get(turnsBucket, key); value != nil {
 		run, heard = readTurn(value)
 		return run, heard
@@ -73,7 +73,7 @@ func (s *Service) RunOfTurn(ch *record.Change, conversationID, turnID string) (r
 	run = s.ActiveRun(ch, conversationID)
 	if run == "" {
 		if run = turnID; !slices.Contains([]string{"", conversationID}, s.RunOf(ch, conversationID, run)) {
-			run = "turn:" + hex.EncodeToString([]byte(key))
+			run = "turn:" + hex.EncodeToString([]byte(key[len(conversationID):]))
 		}
 	}
 	heard = ch.At.Time
@@ -95,7 +95,7 @@ func readTurn(value []byte) (run string, heard time.Time) {
 
 // Sweep takes away the turns that were heard of first more than two days ago.
 func Sweep(ctx context.Context, db *store.Lease) error {
-	return record.SweepBucket(ctx, db, turnsBucket, func(_ string, value []byte) bool {
+	return record.SweepBucket(ctx, db, turnsBucket, func(_ store.Reader, _ string, value []byte) bool {
 		_, heard := readTurn(value)
 		return time.Since(heard) > turnLifetime
 	})
@@ -147,6 +147,7 @@ func (s *Service) claim(ch *record.Change, bucket, conversationID, id, refusal s
 	value := ch.Get(bucket, key)
 	if value == nil {
 		ch.Put(bucket, key, []byte(conversationID))
+		ch.Belongs(conversationID, bucket, key)
 		return nil
 	}
 	owner, _, _ := strings.Cut(string(value), " ")

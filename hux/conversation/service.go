@@ -25,6 +25,7 @@ type Service struct {
 
 // New makes a Service.
 func New(frame *record.Frame, cursors *api.Cursors, flags hux.Flags) *Service {
+	frame.OfConversation(activeBucket, turnsBucket)
 	return &Service{
 		records: record.In(frame, record.Spec[Conversation]{
 			Name:   Schema,
@@ -197,6 +198,20 @@ func (s *Service) open(ch *record.Change, in Create) (c *Conversation, status in
 		return c
 	})
 	return c, http.StatusCreated, err
+}
+
+// Forget leaves a stub of a conversation, and begins to take all else of it away.
+// The change lets something fall due at once.
+func (s *Service) Forget(ch *record.Change, id string) (*Conversation, error) {
+	c, err := s.records.Update(ch, id, func(c *Conversation) error {
+		c.Title, c.ProjectID, c.Tags, c.Pinned, c.State = "Forgotten", nil, []string{}, false, Forgotten
+		c.ExternalRefs = []ExternalRef{}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, s.frame.Forget(ch, id)
 }
 
 // names are all that a session is known by, what it was called first. The

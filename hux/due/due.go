@@ -49,8 +49,20 @@ func timeOf(b []byte) time.Time {
 // the index first (Index.Hold).
 func (i Item) Row() (bucket, key string) { return itemsBucket, i.key() }
 
-// Handler makes an item of its kind happen, in a transaction of its own, which
-// also deletes the item. It may be called again for the same item.
+// Named are the first items whose ids begin with a prefix, of all that a tenant
+// has: at most so many.
+func Named(tx store.Reader, prefix string, most int) (items []Item) {
+	scan(tx, "", func(_ string, i Item) bool {
+		if strings.HasPrefix(i.ID, prefix) {
+			items = append(items, i)
+		}
+		return len(items) < most
+	})
+	return items
+}
+
+// Handler makes an item of its kind happen, in a transaction of its own that
+// takes the item away. It may be called again for the same item.
 type Handler func(ctx context.Context, db *store.Lease, i Item) error
 
 // Index knows when each tenant's next item falls due.
@@ -293,7 +305,7 @@ func after(now time.Time) string { return stamp(now.Add(time.Millisecond)) }
 
 // scan calls fn for a tenant's items from a key on, in order, until fn returns
 // false.
-func scan(tx *store.Tx, from string, fn func(key string, i Item) bool) {
+func scan(tx store.Reader, from string, fn func(key string, i Item) bool) {
 	_ = tx.Scan(itemsBucket, "", from, func(key string, _ []byte) bool { // reading a mapped file gives no error
 		if len(key) < 8 {
 			return false

@@ -48,7 +48,8 @@ type Tombstone struct {
 // Schema is the name of the record.
 const Schema = "hux.event.v1"
 
-const bucket = "events" // conversation id and 8 bytes of seq → event as JSON
+// Bucket is where events are kept.
+const Bucket = "events" // conversation id and 8 bytes of seq → event as JSON
 
 func key(conversation string, seq uint64) string {
 	return string(binary.BigEndian.AppendUint64([]byte(conversation), seq))
@@ -59,7 +60,7 @@ func seqOf(key string) uint64 { return binary.BigEndian.Uint64([]byte(key[len(ke
 // Head is the number of a conversation's last event, 0 where there is none.
 func Head(tx store.Reader, conversation string) (head uint64, err error) {
 	whole := true
-	err = tx.ScanBack(bucket, conversation, "", func(k string, v []byte) bool {
+	err = tx.ScanBack(Bucket, conversation, "", func(k string, v []byte) bool {
 		head = seqOf(k)
 		whole = intact(v, conversation, head)
 		return false
@@ -67,7 +68,7 @@ func Head(tx store.Reader, conversation string) (head uint64, err error) {
 	if err == nil && !whole {
 		return 0, damaged(conversation, head) // a number that may be none is not counted on from
 	}
-	for tx.Get(bucket, key(conversation, head+1)) != nil { // of a change that has not written it yet
+	for tx.Get(Bucket, key(conversation, head+1)) != nil { // of a change that has not written it yet
 		head++
 	}
 	return head, err
@@ -120,12 +121,26 @@ func (d *Draft) Number(head uint64) (seq uint64, value []byte, err error) {
 	return seq, append(append(value, ','), d.tail...), nil
 }
 
+// Buried is an event as it stands once it is forgotten: its number, kind, time and
+// the surface that it came from, and nothing that it said.
+func Buried(tx store.Reader, conversation string, seq uint64, t Tombstone) ([]byte, error) {
+	var e Event
+	if err := store.Decode(Bucket, key(conversation, seq), Get(tx, conversation, seq), &e); err != nil {
+		return nil, err
+	}
+	from := hux.Provenance{Surface: e.Provenance.Surface, Actor: e.Provenance.Actor, Time: e.Provenance.Time, Build: e.Provenance.Build}
+	return json.Marshal(&Event{
+		Schema: e.Schema, ID: e.ID, ConversationID: e.ConversationID, Seq: e.Seq, Kind: e.Kind, Evidence: []hux.EvidenceRef{},
+		Sensitivity: e.Sensitivity, Redaction: hux.Redaction{Level: "full"}, Tombstone: &t, CreatedAt: e.CreatedAt, Provenance: from,
+	})
+}
+
 // Row is where an event is kept.
-func Row(conversation string, seq uint64) (in, row string) { return bucket, key(conversation, seq) }
+func Row(conversation string, seq uint64) (in, row string) { return Bucket, key(conversation, seq) }
 
 // Get is one event as JSON, or nil.
 func Get(tx store.Reader, conversation string, seq uint64) []byte {
-	return tx.Get(bucket, key(conversation, seq))
+	return tx.Get(Bucket, key(conversation, seq))
 }
 
 // page is a run of consecutive events.
@@ -143,7 +158,7 @@ func readPage(tx store.Reader, conversation string, after uint64, limit int) (p 
 		return p, err
 	}
 	size, full := 0, false
-	err = tx.Scan(bucket, conversation, key(conversation, after+1), func(k string, v []byte) bool {
+	err = tx.Scan(Bucket, conversation, key(conversation, after+1), func(k string, v []byte) bool {
 		next := p.first + uint64(len(p.events))
 		if seqOf(k) != next || !intact(v, conversation, next) {
 			return false
@@ -168,7 +183,7 @@ func intact(value []byte, conversation string, seq uint64) bool {
 
 // damaged is the error of an event that is missing or can't be read.
 func damaged(conversation string, seq uint64) error {
-	return &store.Unreadable{Bucket: bucket, Key: key(conversation, seq), Cause: fmt.Errorf("the event with the number %d is missing or damaged", seq)}
+	return &store.Unreadable{Bucket: Bucket, Key: key(conversation, seq), Cause: fmt.Errorf("the event with the number %d is missing or damaged", seq)}
 }
 
 // pageBytes bounds what one read copies out of the database.
@@ -219,13 +234,14 @@ func Renew(tx *store.Tx) error {
 	return tx.Put(epochs, storeEpoch, []byte(hux.NewID("epo")[4:]))
 }
 
-const confirmations = "confirmations" // conversation id and 8 bytes of seq → event as JSON: what an agent told of it later
+// Confirmations is where is kept what agents have confirmed.
+const Confirmations = "confirmations" // conversation id and 8 bytes of seq → event as JSON: what an agent told of it later
 
 // ConfirmationRow is where is kept what an agent tells of something that a page
 // has told of before, since what a page saw is no evidence: OfRun gives it in
 // the place of the page's event of the same run, whose number it has.
 func ConfirmationRow(conversation string, seq uint64) (in, row string) {
-	return confirmations, key(conversation, seq)
+	return Confirmations, key(conversation, seq)
 }
 
 // maxRun bounds how far back the events of a run are looked for.
@@ -244,7 +260,7 @@ func OfRun(tx store.Reader, conversation, runID string) (events []Event, err err
 		}
 		var e Event
 		if err == nil {
-			err = store.Decode(bucket, conversation, value, &e)
+			err = store.Decode(Bucket, conversation, value, &e)
 		}
 		if err != nil || e.RunID != runID {
 			return false
@@ -257,9 +273,9 @@ func OfRun(tx store.Reader, conversation, runID string) (events []Event, err err
 		return nil, err
 	}
 	seen, last := 0, uint64(0)
-	scanErr := tx.ScanBack(bucket, conversation, "", func(k string, value []byte) bool {
+	scanErr := tx.ScanBack(Bucket, conversation, "", func(k string, value []byte) bool {
 		last = max(last, seqOf(k))
-		if confirmed := tx.Get(confirmations, k); confirmed == nil || !of(confirmed) {
+		if confirmed := tx.Get(Confirmations, k); confirmed == nil || !of(confirmed) {
 			of(value)
 		}
 		seen++

@@ -17,5 +17,5 @@ func Append(tx *store.Tx, e *Event) error {
 		return err
 	}
 	*e = *d.Event(seq)
-	return tx.Put(bucket, key(e.ConversationID, seq), value)
+	return tx.Put(Bucket, key(e.ConversationID, seq), value)
 }

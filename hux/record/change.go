@@ -20,7 +20,8 @@ type Frame struct {
 	Keys *Keys      // recognises requests that come again
 	Due  *due.Index // knows when something falls due
 
-	collections []collection
+	collections    []collection
+	ofConversation []string // buckets
 }
 
 // Plan is what must be known of a change before its transaction begins.
@@ -56,7 +57,8 @@ type work struct {
 	used    int // how many of ids this run has asked for
 	writes  []write
 	written map[place]int   // index in writes
-	told    map[string]bool // conversations with new events
+	told    map[string]bool // conversations that have new events
+	touched map[string]bool // conversations that it writes something of
 	before  *Outcome        // of the same request when it came before
 	outcome *Outcome        // of this one
 	after   []func()
@@ -82,7 +84,7 @@ func (f *Frame) Change(ctx context.Context, call *api.Call, plan Plan, fn func(*
 	}
 	ch := &Change{&work{At: hux.Now(), plan: plan}, call}
 	err := call.DB.Update(ctx, func(tx *store.Tx) (err error) {
-		*ch.work = work{At: ch.At, plan: plan, ids: ch.ids, tx: tx, written: map[place]int{}, told: map[string]bool{}}
+		*ch.work = work{At: ch.At, plan: plan, ids: ch.ids, tx: tx, written: map[place]int{}, told: map[string]bool{}, touched: map[string]bool{}}
 		if ch.before, err = plan.Key.replay(tx); err != nil {
 			return err
 		}
@@ -106,7 +108,13 @@ func (f *Frame) Change(ctx context.Context, call *api.Call, plan Plan, fn func(*
 // commit writes all that the change has put and deleted into its transaction.
 func (ch *Change) commit() error {
 	if ch.before == nil && ch.outcome != nil && ch.plan.Key.hash != "" {
-		ch.Put(ch.plan.Key.row(*ch.outcome))
+		bucket, key, value := ch.plan.Key.row(*ch.outcome)
+		ch.Put(bucket, key, value)
+		for conversation := range ch.touched {
+			if conversation != ch.plan.Key.conversation {
+				ch.Belongs(conversation, bucket, key)
+			}
+		}
 	}
 	for _, w := range ch.writes {
 		var err error
@@ -124,6 +132,14 @@ func (ch *Change) commit() error {
 
 // By is the same change, made by another caller.
 func (ch *Change) By(call *api.Call) *Change { return &Change{ch.work, call} }
+
+// touches says that the change writes something of a conversation, so that what
+// is kept under its request's key is forgotten with it.
+func (ch *Change) touches(conversation string) {
+	if conversation != "" {
+		ch.touched[conversation] = true
+	}
+}
 
 // NewID makes an id, the same one in each run.
 func (ch *Change) NewID(prefix string) string {
@@ -213,6 +229,7 @@ func (ch *Change) Append(d *event.Draft) (seq uint64, value []byte, err error) {
 	bucket, row := event.Row(conversation, seq)
 	ch.Put(bucket, row, value)
 	ch.told[conversation] = true
+	ch.touches(conversation)
 	return seq, value, nil
 }
 

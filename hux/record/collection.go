@@ -11,6 +11,7 @@ import (
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/api"
+	"bstein.dev/hux/hux/due"
 	"bstein.dev/hux/hux/store"
 )
 
@@ -21,7 +22,13 @@ type Spec[T any] struct {
 	Meta    func(*T) *hux.Meta
 	State   func(*T) *string // nil if it has no states
 	States  hux.Machine      // the legal moves between its states
-	Indexes []Index[T]       // besides the index of all records of an owner, which every kind has
+	Indexes []Index[T]       // besides the one of all records of an owner, which each has
+	// Conversation is what the record hangs on and is forgotten with, "" for
+	// nothing; nil where no record does.
+	Conversation func(*T) string
+	// Due is what falls due for the record as it is, or nil. It is noted when the
+	// record is written and taken away when it is no longer so.
+	Due func(*T) *due.Item
 	// Fill sets the members that change without a revision, before a record goes
 	// into an answer; nil if there are none.
 	Fill func(tx store.Reader, r *T) error
@@ -46,6 +53,14 @@ type decoded[T any] struct {
 func In[T any](f *Frame, spec Spec[T]) *Collection[T] {
 	all := Index[T]{Name: everything, Values: func(*T) []string { return []string{""} }}
 	spec.Indexes = append([]Index[T]{all}, spec.Indexes...)
+	if spec.Conversation != nil {
+		spec.Indexes = append(spec.Indexes, Index[T]{Name: ofConversation, Tenant: true, Values: func(r *T) []string {
+			if id := spec.Conversation(r); id != "" {
+				return []string{id}
+			}
+			return nil
+		}})
+	}
 	c := &Collection[T]{frame: f, spec: spec, peeked: map[string]decoded[T]{}}
 	f.collections = append(f.collections, c)
 	return c
@@ -58,14 +73,27 @@ func (c *Collection[T]) Load(tx store.Reader, call *api.Call, id string) (*T, er
 	if err != nil {
 		return nil, err
 	}
-	return c.visible(call, r)
+	return c.visible(tx, call, r)
 }
 
-func (c *Collection[T]) visible(call *api.Call, r *T) (*T, error) {
+func (c *Collection[T]) visible(tx store.Reader, call *api.Call, r *T) (*T, error) {
 	if r == nil || !call.Sees(c.spec.Meta(r).Owner) {
 		return nil, hux.Errorf(hux.NotFound, "There is no such record.")
 	}
+	if c.gone(tx, r) {
+		return nil, hux.Errorf(hux.Gone, "This was forgotten with its conversation.")
+	}
 	return r, nil
+}
+
+// gone reports whether the record's conversation is forgotten, and the record
+// will be.
+func (c *Collection[T]) gone(tx store.Reader, r *T) bool {
+	if c.spec.Conversation == nil {
+		return false
+	}
+	id := c.spec.Conversation(r)
+	return id != "" && Forgotten(tx, id)
 }
 
 // Peek is Load for callers that don't change the record, which is shared.
@@ -74,7 +102,7 @@ func (c *Collection[T]) Peek(tx store.Reader, call *api.Call, id string) (*T, er
 	if err != nil {
 		return nil, err
 	}
-	return c.visible(call, r)
+	return c.visible(tx, call, r)
 }
 
 // Glance is Read for callers that don't change the record, which is shared. It
@@ -202,9 +230,51 @@ func (c *Collection[T]) Save(ch *Change, r *T) error {
 	if err != nil {
 		return err
 	}
+	if c.gone(ch, r) {
+		return hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
+	}
 	c.reindex(ch, before, r)
 	ch.Put(c.spec.Name, id, value)
+	if c.spec.Conversation != nil {
+		ch.touches(c.spec.Conversation(r))
+	}
+	return c.schedule(ch, before, r)
+}
+
+// schedule notes what falls due for a record as it is now, and no longer what
+// did before; now is nil where the record is taken away.
+func (c *Collection[T]) schedule(ch *Change, before, now *T) error {
+	if c.spec.Due == nil {
+		return nil
+	}
+	item := func(r *T) *due.Item {
+		if r == nil {
+			return nil
+		}
+		return c.spec.Due(r)
+	}
+	was, is := item(before), item(now)
+	if was != nil && is != nil && was.At.Equal(is.At) {
+		return nil
+	}
+	if was != nil {
+		ch.NoLongerDue(*was)
+	}
+	if is != nil {
+		return ch.LetFallDue(*is)
+	}
 	return nil
+}
+
+// remove takes a record away, with all that it is found by.
+func (c *Collection[T]) remove(ch *Change, r *T) error {
+	id := c.spec.Meta(r).ID
+	c.mu.Lock()
+	delete(c.peeked, id)
+	c.mu.Unlock()
+	c.reindex(ch, r, nil)
+	ch.Delete(c.spec.Name, id)
+	return c.schedule(ch, r, nil)
 }
 
 // Fill sets the members of a record that change without a revision.

@@ -17,20 +17,21 @@ import (
 )
 
 const (
-	keysBucket  = "idempotency" // hash of who, where and key → keyRow
+	keysBucket  = "idempotency" // conversation of the path, and hash of who, where and key → keyRow
 	keyLifetime = 24 * time.Hour
 )
 
 // Key is an idempotency key together with its sender, the path and the request
 // (contracts 2.3). The zero Key stands for none.
 type Key struct {
-	hash        string
-	fingerprint [macSize]byte
+	conversation string // that the path names, so that its keys stand together; "" for none
+	hash         string
+	fingerprint  [macSize]byte
 }
 
-// keyRow is what is kept of a key. It never holds a body, in which a forgotten
-// record would live on. It takes few bytes: the keys of a commit lie on many
-// pages, and the commit writes each of these pages whole.
+// keyRow is what is kept of a key: never a body, or a forgotten record would
+// live on in it. It is written in few bytes: each commit writes the pages of all
+// the keys that it has.
 type keyRow struct {
 	fingerprint [macSize]byte
 	status      int
@@ -70,9 +71,14 @@ func (k *Keys) Of(r *http.Request, c *api.Call) Key {
 	if c.Body != nil {
 		text = string(c.Body.Text)
 	}
+	conversation := r.PathValue("id")
+	if !hux.ValidID("cnv", conversation) {
+		conversation = ""
+	}
 	return Key{
-		hash:        string(k.mac("key", string(c.Actor.Kind), c.Actor.ID, r.Method, r.URL.Path, c.Key)[:macSize]),
-		fingerprint: [macSize]byte(k.mac("fingerprint", r.URL.RawQuery, strings.Join(r.Header["If-Match"], ","), text)),
+		conversation: conversation,
+		hash:         string(k.mac("key", string(c.Actor.Kind), c.Actor.ID, r.Method, r.URL.Path, c.Key)[:macSize]),
+		fingerprint:  [macSize]byte(k.mac("fingerprint", r.URL.RawQuery, strings.Join(r.Header["If-Match"], ","), text)),
 	}
 }
 
@@ -123,7 +129,7 @@ func (k Key) replay(tx store.Reader) (*Outcome, error) {
 	if k.hash == "" {
 		return nil, nil
 	}
-	value := tx.Get(keysBucket, k.hash)
+	value := tx.Get(keysBucket, k.conversation+k.hash)
 	if value == nil {
 		return nil, nil
 	}
@@ -137,32 +143,42 @@ func (k Key) replay(tx store.Reader) (*Outcome, error) {
 	if row.fingerprint != k.fingerprint {
 		return nil, hux.Errorf(hux.IdempotencyKeyReused, "This Idempotency-Key came with another request before; use a new one.")
 	}
+	if row.status == forgottenStatus {
+		return nil, hux.Errorf(hux.Gone, "What this request made was forgotten.")
+	}
 	return &Outcome{row.status, row.ids}, nil
 }
 
 // row is the row in which an outcome is kept.
 func (k Key) row(o Outcome) (bucket, key string, value []byte) {
-	return keysBucket, k.hash, keyRow{k.fingerprint, o.Status, time.Now(), o.IDs}.encode()
+	return keysBucket, k.conversation + k.hash, keyRow{k.fingerprint, o.Status, time.Now(), o.IDs}.encode()
 }
 
 // Sweep deletes keys that are older than keyLifetime.
 func Sweep(ctx context.Context, db *store.Lease) error {
-	return SweepBucket(ctx, db, keysBucket, func(_ string, value []byte) bool {
+	err := SweepBucket(ctx, db, keysBucket, func(_ store.Reader, _ string, value []byte) bool {
 		row, err := decodeKey(value)
 		return err != nil || time.Since(row.at) > keyLifetime
 	})
+	if err != nil {
+		return err
+	}
+	return SweepBucket(ctx, db, pointersBucket, func(tx store.Reader, pointer string, _ []byte) bool {
+		_, key, ofKey := strings.Cut(pointer, keysBucket+"\n")
+		return ofKey && tx.Get(keysBucket, key) == nil
+	})
 }
 
-// SweepBucket deletes the entries of a bucket that are old, a thousand in a
-// transaction, so that it holds nobody up.
-func SweepBucket(ctx context.Context, db *store.Lease, bucket string, old func(key string, value []byte) bool) error {
+// SweepBucket takes out of a bucket what has had its time, in transactions of a
+// size that holds nobody up.
+func SweepBucket(ctx context.Context, db *store.Lease, bucket string, old func(tx store.Reader, key string, value []byte) bool) error {
 	const most = 1000
 	for {
 		var keys []string
 		err := db.View(ctx, func(tx *store.Tx) error {
 			keys = nil
 			return tx.Scan(bucket, "", "", func(key string, value []byte) bool {
-				if old(key, value) {
+				if old(tx, key, value) {
 					keys = append(keys, key)
 				}
 				return len(keys) < most

@@ -22,8 +22,11 @@ type Index[T any] struct {
 	Generation int
 }
 
-// everything names the index of all records of an owner.
-const everything = ""
+// Indexes that are not a card's to declare.
+const (
+	everything     = ""             // all records of an owner
+	ofConversation = "conversation" // those that hang on one
+)
 
 func (c *Collection[T]) indexBucket() string { return "index " + c.spec.Name } // hash of index, owner and value, and id → nothing
 
@@ -166,6 +169,7 @@ func (c *Collection[T]) buildMore(tx *store.Tx) (done bool, err error) {
 type collection interface {
 	name() string
 	meta(tx store.Reader, id string) (*hux.Meta, error)
+	forget(ch *Change, conversationID string, most int) (removed int, err error)
 	built(tx store.Reader) (build, error)
 	buildMore(tx *store.Tx) (done bool, err error)
 }

@@ -44,7 +44,7 @@ func (c *Collection[T]) List(tx store.Reader, call *api.Call, l api.List, keep f
 		if r, err = c.decode(id, value); err != nil || r == nil {
 			return err == nil
 		}
-		kept := call.Sees(c.spec.Meta(r).Owner) && keep(r)
+		kept := call.Sees(c.spec.Meta(r).Owner) && !c.gone(tx, r) && keep(r)
 		if kept && (len(p.Items) == l.Limit || len(p.Items) > 0 && size+len(value) > PageBytes) {
 			return more()
 		}

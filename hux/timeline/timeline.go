@@ -40,6 +40,7 @@ type Observer interface {
 
 // New makes the card's Service. observer may be nil.
 func New(frame *record.Frame, conversations *conversation.Service, observer Observer) *Service {
+	frame.OfConversation(reportsBucket)
 	return &Service{frame, conversations, observer}
 }
 

@@ -194,7 +194,7 @@ func (s *Server) makeCards(registry []hux.Flag) error {
 	if s.due, err = due.NewIndex(s.db, s.stores); err != nil {
 		return err
 	}
-	frame.Due = s.due
+	frame.FallDue(s.due)
 	s.door = api.NewDoor(schemas)
 	foundation := api.Foundation{
 		Schemas: schemas, Flags: s.flags, Build: s.build, StreamsPerUser: c.StreamsPerUser, VectorsSHA256: contract.VectorsSHA256(), Modes: switchyard.Manifest(),

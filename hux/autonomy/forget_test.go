@@ -5,16 +5,16 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/conversation"
 	"bstein.dev/hux/hux/record"
+	"bstein.dev/hux/hux/store/storetest"
 )
 
 const sentinel = "xyzzy-sentinel"
@@ -46,28 +46,13 @@ func (r *rig) live(id string) {
 func (r *rig) rows() (counts map[string]int, planted int) {
 	r.t.Helper()
 	r.close()
-	db, err := bbolt.Open(filepath.Join(r.dir, string(tenant), "tenant.db"), 0o600, &bbolt.Options{ReadOnly: true})
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	counts = map[string]int{}
-	err = db.View(func(tx *bbolt.Tx) error {
-		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
-			return b.ForEach(func(k, v []byte) error {
-				counts[string(name)]++
-				if bytes.Contains(k, []byte(sentinel)) || bytes.Contains(v, []byte(sentinel)) {
-					planted++
-				}
-				return nil
-			})
-		})
+	storetest.Rows(r.t, filepath.Join(r.dir, string(tenant), "tenant.db"), func(bucket, key string, value []byte) {
+		counts[bucket]++
+		if strings.Contains(key, sentinel) || bytes.Contains(value, []byte(sentinel)) {
+			planted++
+		}
 	})
-	if err := db.Close(); err != nil {
-		r.t.Error(err)
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	r.start()
 	return counts, planted
 }

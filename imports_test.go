@@ -28,7 +28,8 @@ var layers = [][]string{
 	{"hux/cards"},
 	{"bridge/reference"},
 	{"bridge"},
-	{"router/config", "router/identity", "router/tenant", "router/proxy", "router/webui", "router/demo", "router/hermes"},
+	{"router/config", "router/identity", "router/tenant", "router/proxy", "router/webui", "router/demo/bounded", "router/hermes"},
+	{"router/demo/provider", "router/demo/standin"},
 	{"router/server"},
 	{"router"},
 }

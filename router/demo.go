@@ -23,7 +23,8 @@ import (
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/client"
 	"bstein.dev/hux/router/config"
-	parts "bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/provider"
+	"bstein.dev/hux/router/demo/standin"
 	"bstein.dev/hux/router/identity"
 	"bstein.dev/hux/router/proxy"
 	"bstein.dev/hux/router/server"
@@ -96,7 +97,7 @@ func envOr(name, def string) string {
 type theDemo struct {
 	server    *server.Server
 	config    *config.Config
-	provider  *parts.Provider
+	provider  *provider.Provider
 	webUIs    map[string]*outside
 	listeners []io.Closer
 }
@@ -124,9 +125,9 @@ func (d *theDemo) build(port int, data string) error {
 	_, ssoPort, _ := net.SplitHostPort(sso.addr)
 	issuer := "http://signin.localhost:" + ssoPort
 	secret := rand.Text()
-	d.provider, err = parts.NewProvider(parts.ProviderOptions{
+	d.provider, err = provider.New(provider.Options{
 		Issuer: issuer,
-		Clients: []parts.Client{
+		Clients: []provider.Client{
 			{
 				ID: "hux", Secret: secret,
 				RedirectURIs:   []string{console + "/hux/auth/callback"},
@@ -172,7 +173,7 @@ func (d *theDemo) build(port int, data string) error {
 		d.config.Slots[i].Members = []hux.User{identity.NewUserID(key, d.config.OIDCNamespace, d.provider.Subject(slot.ID))}
 	}
 	rules := proxy.DefaultRules()
-	rules.Upstream.Version.Tested = []string{parts.WebUIVersion()}
+	rules.Upstream.Version.Tested = []string{standin.WebUIVersion()}
 	if d.server, err = server.New(d.config, server.Options{Version: version(), Rules: rules, Local: d.local()}); err != nil {
 		return err
 	}
@@ -197,7 +198,7 @@ func (d *theDemo) staff(port int) error {
 		if err != nil {
 			return errors.Join(err, d.server.Close())
 		}
-		d.webUIs[name].setHandler(parts.NewWebUI(parts.WebUIOptions{Title: name, Router: api}))
+		d.webUIs[name].setHandler(standin.New(standin.Options{Title: name, Router: api}))
 	}
 	return nil
 }

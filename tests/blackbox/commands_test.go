@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/standin"
 )
 
 func TestCheck(t *testing.T) {
@@ -134,7 +134,7 @@ func TestMisusedCommands(t *testing.T) {
 
 func TestCheckOnlineAndFlags(t *testing.T) {
 	t.Parallel()
-	ui := demo.NewWebUI(demo.WebUIOptions{})
+	ui := standin.New(standin.Options{})
 	t.Cleanup(ui.Close)
 	server := httptest.NewServer(ui)
 	t.Cleanup(server.Close)

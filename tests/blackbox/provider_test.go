@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/provider"
 )
 
 // A name that comes back is another person.
@@ -25,7 +25,7 @@ func TestSubjectReuse(t *testing.T) {
 	if err := h.provider.RemovePerson("alice"); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.provider.AddPerson(demo.Person{Name: "alice", FullName: "Alice Sentinel"}); err != nil {
+	if err := h.provider.AddPerson(provider.Person{Name: "alice", FullName: "Alice Sentinel"}); err != nil {
 		t.Fatal(err)
 	}
 	h.secrets.add("new subject of alice", h.provider.Subject("alice"))

@@ -25,7 +25,7 @@ import (
 	"testing"
 	"time"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/provider"
 )
 
 // The names of the system under test. Only the tests' dialer knows where they
@@ -41,7 +41,7 @@ const (
 // router is a hux process with the outside parties that it needs.
 type router struct {
 	owner    testing.TB // whose end is the router's
-	provider *demo.Provider
+	provider *provider.Provider
 	sso      *httptest.Server              // where the provider is really
 	silent   atomic.Pointer[chan struct{}] // while it is set and open the provider answers nothing
 	secrets  *secrets
@@ -62,7 +62,7 @@ type setup struct {
 	slots   []slot
 	config  map[string]any // over the usual settings; nil takes one away
 	env     []string
-	people  []demo.Person
+	people  []provider.Person
 	plain   bool          // no TLS: a proxy in front would end it
 	waiting bool          // don't wait for the provider
 	down    bool          // the provider is down at first
@@ -78,8 +78,8 @@ type slot struct {
 
 // people are those of every test unless it says otherwise. Their subjects are
 // random, and looked for in everything that the router writes.
-func defaultPeople() []demo.Person {
-	people := []demo.Person{
+func defaultPeople() []provider.Person {
+	people := []provider.Person{
 		{Name: "alice", FullName: "Alice Sentinel"}, {Name: "bob", FullName: "Bob Sentinel"}, {Name: "carol", FullName: "Carol Sentinel"},
 		{Name: "olga", FullName: "Olga Sentinel", Roles: []string{"hux-operator"}},
 		{Name: "worker", FullName: "Worker Sentinel", Roles: []string{"hux-worker"}},
@@ -118,9 +118,9 @@ func prepare(t testing.TB, s setup) *router {
 		console = chatURL
 	}
 	var err error
-	h.provider, err = demo.NewProvider(demo.ProviderOptions{
+	h.provider, err = provider.New(provider.Options{
 		Issuer: issuer, People: s.people,
-		Clients: []demo.Client{
+		Clients: []provider.Client{
 			{
 				ID: "hux", Secret: clientSecret, RedirectURIs: []string{console + "/hux/auth/callback"},
 				PostLogoutURIs: []string{console + "/hux/api/ui/signed-out"},

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux"
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/provider"
 )
 
 // Fifty people sign in for the first time at once, for ten slots, and
@@ -22,7 +22,7 @@ func TestSlotAssignment(t *testing.T) {
 	s := setup{config: map[string]any{"listen": freeAddr(t), "metrics_listen": freeAddr(t)}}
 	for i := range people {
 		name := fmt.Sprintf("person-%02d", i)
-		s.people = append(s.people, demo.Person{Name: name, Subject: "subject-" + rand.Text(), FullName: "Full Name " + rand.Text()})
+		s.people = append(s.people, provider.Person{Name: name, Subject: "subject-" + rand.Text(), FullName: "Full Name " + rand.Text()})
 	}
 	ups := map[string]*upstream{}
 	for i := range slots {

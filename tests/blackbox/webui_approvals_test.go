@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/standin"
 )
 
 // slotUI is a slot's WebUI, the stand-in of the demo, whose own approvals it
@@ -37,7 +37,7 @@ type answered struct {
 func newSlotUI(t testing.TB) *slotUI {
 	t.Helper()
 	u := &slotUI{t: t}
-	webUI := demo.NewWebUI(demo.WebUIOptions{})
+	webUI := standin.New(standin.Options{})
 	u.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u.mu.Lock()
 		before := u.before

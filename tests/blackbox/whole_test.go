@@ -15,13 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/standin"
 )
 
 // A whole turn of chat with the stand-in WebUI: page, token, message, stream.
 func TestChatThroughTheRouter(t *testing.T) {
 	t.Parallel()
-	ui := demo.NewWebUI(demo.WebUIOptions{Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
+	ui := standin.New(standin.Options{Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
 	t.Cleanup(ui.Close)
 	server := httptest.NewServer(ui)
 	t.Cleanup(server.Close)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"bstein.dev/hux/router/config"
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/provider"
 	"bstein.dev/hux/router/server"
 )
 
@@ -221,9 +221,9 @@ func serveHux(b testing.TB) inProcess {
 	}
 	r := &rig{hux: l.Addr().String(), secret: "secret"}
 	issuer := httptest.NewUnstartedServer(nil)
-	provider, err := demo.NewProvider(demo.ProviderOptions{
+	provider, err := provider.New(provider.Options{
 		Issuer:  "http://" + issuer.Listener.Addr().String(),
-		Clients: []demo.Client{{ID: "hux", Secret: r.secret, RedirectURIs: []string{r.site("console") + "/hux/auth/callback"}}},
+		Clients: []provider.Client{{ID: "hux", Secret: r.secret, RedirectURIs: []string{r.site("console") + "/hux/auth/callback"}}},
 	})
 	if err != nil {
 		b.Fatal(err)

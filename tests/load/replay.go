@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/provider"
 )
 
 // history is how many events there are to replay.
@@ -133,7 +133,7 @@ func (r *rig) measureTenants(ctx context.Context, _ options) error {
 
 // settle makes somebody a tenant with a conversation and an event.
 func (r *rig) settle(ctx context.Context, name string) error {
-	if err := r.provider.AddPerson(demo.Person{Name: name}); err != nil {
+	if err := r.provider.AddPerson(provider.Person{Name: name}); err != nil {
 		return err
 	}
 	token, err := r.provider.Token(name)

@@ -22,7 +22,7 @@ import (
 	"text/template"
 	"time"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/provider"
 )
 
 // target is a way to the upstream that can be measured.
@@ -48,7 +48,7 @@ type rig struct {
 	self      string // this program, for the parts that are processes of their own
 	upstream  string
 	upPIDs    []int
-	provider  *demo.Provider
+	provider  *provider.Provider
 	issuer    string
 	secret    string
 	oauth2    string // where oauth2-proxy will listen
@@ -103,10 +103,10 @@ func (r *rig) startProvider() error {
 		return err
 	}
 	r.issuer = "http://" + l.Addr().String()
-	r.provider, err = demo.NewProvider(demo.ProviderOptions{
+	r.provider, err = provider.New(provider.Options{
 		Issuer:         r.issuer,
 		AccessLifetime: time.Hour,
-		Clients: []demo.Client{
+		Clients: []provider.Client{
 			{ID: "hux", Secret: r.secret, RedirectURIs: []string{r.site("console") + "/hux/auth/callback"}},
 			{ID: "oauth2-proxy", Secret: r.secret, RedirectURIs: []string{
 				"http://" + r.oauth2 + "/oauth2/callback", "http://" + r.oauth2Min + "/oauth2/callback"}},

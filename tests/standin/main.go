@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/standin"
 )
 
 func main() {
@@ -20,16 +20,16 @@ func main() {
 	header := flag.String("header", "X-Hux-User", "header that names the user")
 	title := flag.String("title", "", "title on the page")
 	flag.Parse()
-	if err := serve(*listen, demo.WebUIOptions{Header: *header, Title: *title}); err != nil {
+	if err := serve(*listen, standin.Options{Header: *header, Title: *title}); err != nil {
 		fmt.Fprintln(os.Stderr, "standin:", err)
 		os.Exit(1)
 	}
 }
 
-func serve(listen string, options demo.WebUIOptions) error {
+func serve(listen string, options standin.Options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	webui := demo.NewWebUI(options)
+	webui := standin.New(options)
 	server := &http.Server{Addr: listen, Handler: webui, ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan error, 1)
 	go func() {

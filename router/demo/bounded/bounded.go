@@ -1,24 +1,26 @@
-package demo
+// Package bounded has a map that a visitor can't make grow without end.
+package bounded
 
-// bounded is a map that forgets its oldest entries, so that nothing a visitor
+// Map is a map that forgets its oldest entries, so that nothing a visitor
 // does grows the memory of a demo without end.
-type bounded[V any] struct {
+type Map[V any] struct {
 	limit   int
 	entries map[string]V
 	order   []string // oldest first; the same keys as entries
 }
 
-func newBounded[V any](limit int) *bounded[V] {
-	return &bounded[V]{limit: limit, entries: map[string]V{}}
+// New makes a map of at most limit entries.
+func New[V any](limit int) *Map[V] {
+	return &Map[V]{limit: limit, entries: map[string]V{}}
 }
 
-func (b *bounded[V]) get(key string) (V, bool) {
+func (b *Map[V]) Get(key string) (V, bool) {
 	v, ok := b.entries[key]
 	return v, ok
 }
 
-// put adds v and returns what had to go for it, in order.
-func (b *bounded[V]) put(key string, v V) (dropped []V) {
+// Put adds v and returns what had to go for it, in order.
+func (b *Map[V]) Put(key string, v V) (dropped []V) {
 	if _, ok := b.entries[key]; !ok {
 		b.order = append(b.order, key)
 	}
@@ -32,7 +34,7 @@ func (b *bounded[V]) put(key string, v V) (dropped []V) {
 	return dropped
 }
 
-func (b *bounded[V]) remove(key string) {
+func (b *Map[V]) Remove(key string) {
 	if _, ok := b.entries[key]; !ok {
 		return
 	}
@@ -45,8 +47,8 @@ func (b *bounded[V]) remove(key string) {
 	}
 }
 
-// removeIf removes every entry that match holds for.
-func (b *bounded[V]) removeIf(match func(V) bool) {
+// RemoveIf removes every entry that match holds for.
+func (b *Map[V]) RemoveIf(match func(V) bool) {
 	kept := b.order[:0:0]
 	for _, key := range b.order {
 		if match(b.entries[key]) {
@@ -58,8 +60,11 @@ func (b *bounded[V]) removeIf(match func(V) bool) {
 	b.order = kept
 }
 
-// newestFirst lists the entries from the newest to the oldest.
-func (b *bounded[V]) newestFirst() []V {
+// Len is how many entries there are.
+func (b *Map[V]) Len() int { return len(b.entries) }
+
+// NewestFirst lists the entries from the newest to the oldest.
+func (b *Map[V]) NewestFirst() []V {
 	all := make([]V, 0, len(b.entries))
 	for i := len(b.order) - 1; i >= 0; i-- {
 		all = append(all, b.entries[b.order[i]])

@@ -1,4 +1,4 @@
-package demo
+package provider
 
 import (
 	"fmt"
@@ -72,8 +72,8 @@ func (p *Provider) RemovePerson(name string) error {
 	}
 	p.people = slices.DeleteFunc(p.people, func(o *Person) bool { return o == who })
 	p.removed[name] = true
-	p.sessions.removeIf(func(s *session) bool { return s.subject == who.Subject })
-	p.grants.removeIf(func(g *grant) bool { return g.subject == who.Subject })
+	p.sessions.RemoveIf(func(s *session) bool { return s.subject == who.Subject })
+	p.grants.RemoveIf(func(g *grant) bool { return g.subject == who.Subject })
 	return nil
 }
 

@@ -1,9 +1,7 @@
-// Package demo holds the three outside parties that a demo needs: an OpenID
-// provider with a few people, a stand-in for the WebUI of a slot, and the
-// scripted agent that answers in it. They are real servers on real sockets;
-// the router cannot tell. Nothing here is for production: passwords are shown
-// on the page and everything lives in memory.
-package demo
+// Package provider is the demo's sign-in provider: a small OpenID provider with a
+// few people, for the demo and for tests. Nothing here is for production: the
+// passwords are shown on the page, and everything lives in memory.
+package provider
 
 import (
 	"crypto/sha256"
@@ -21,6 +19,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"bstein.dev/hux/hux"
+	"bstein.dev/hux/router/demo/bounded"
 )
 
 // How much the provider remembers at once; the oldest goes first.
@@ -50,8 +49,8 @@ type Client struct {
 	RolesInUserinfo bool     // roles are in userinfo alone, not in access tokens
 }
 
-// ProviderOptions is what a Provider is made of.
-type ProviderOptions struct {
+// Options is what a Provider is made of.
+type Options struct {
 	Issuer  string   // the URL that browsers and clients know it by, without a final slash
 	People  []Person // nil for DefaultPeople
 	Clients []Client
@@ -86,14 +85,14 @@ type Provider struct {
 	people   []*Person
 	removed  map[string]bool   // names that had a subject once
 	keys     []jose.JSONWebKey // the current one first
-	sessions *bounded[*session]
-	codes    *bounded[*code]
-	grants   *bounded[*grant]
+	sessions *bounded.Map[*session]
+	codes    *bounded.Map[*code]
+	grants   *bounded.Map[*grant]
 }
 
-// NewProvider makes a provider. It serves the paths below its issuer's path,
+// New makes a provider. It serves the paths below its issuer's path,
 // whatever the request's Host, so that clients may reach it by another name.
-func NewProvider(o ProviderOptions) (*Provider, error) {
+func New(o Options) (*Provider, error) {
 	issuer, err := url.Parse(o.Issuer)
 	if err != nil || issuer.Host == "" || issuer.RawQuery != "" || issuer.Fragment != "" || strings.HasSuffix(o.Issuer, "/") {
 		return nil, fmt.Errorf("demo: the issuer must be a URL with a host and without query, fragment or final slash")
@@ -123,9 +122,9 @@ func NewProvider(o ProviderOptions) (*Provider, error) {
 		http:           o.HTTP,
 		removed:        map[string]bool{},
 		clients:        map[string]Client{},
-		sessions:       newBounded[*session](maxSessions),
-		codes:          newBounded[*code](maxCodes),
-		grants:         newBounded[*grant](maxGrants),
+		sessions:       bounded.New[*session](maxSessions),
+		codes:          bounded.New[*code](maxCodes),
+		grants:         bounded.New[*grant](maxGrants),
 	}
 	if err := p.RotateKey(); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package demo_test
+package standin_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux/client"
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/standin"
 )
 
 // told is a router's API that writes down what an agent tells it.
@@ -62,7 +62,7 @@ func turn(t *testing.T, a *told, message, last string) (session string, stream [
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newWebUI(t, demo.WebUIOptions{Router: api})
+	g := newWebUI(t, standin.Options{Router: api})
 	session = g.newSession()
 	return session, g.stream("/api/chat/stream?stream_id=" + g.start(session, message)).until(last)
 }

@@ -1,4 +1,4 @@
-package demo_test
+package standin_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"bstein.dev/hux/hux/client"
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/standin"
 )
 
 // judge is a router that decides about tools as it is told to, and writes down
@@ -69,7 +69,7 @@ func (j *judge) plays(t *testing.T, message, last string) (answer string, ran in
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newWebUI(t, demo.WebUIOptions{Router: api})
+	g := newWebUI(t, standin.Options{Router: api})
 	session := g.newSession()
 	for _, f := range g.stream("/api/chat/stream?stream_id=" + g.start(session, message)).until(last) {
 		var d struct {
@@ -153,7 +153,7 @@ func TestStopLeavesMixedEffects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newWebUI(t, demo.WebUIOptions{Router: api, Wait: steps.wait})
+	g := newWebUI(t, standin.Options{Router: api, Wait: steps.wait})
 	id := g.start(g.newSession(), "begin three things, and I stop you")
 	begun := func() bool {
 		j.mu.Lock()
@@ -192,7 +192,7 @@ var hint = regexp.MustCompile(`data-say="([^"]*)"><b>([^<]*)</b>`)
 // Each message that the page suggests has the word of its own scene, and of no
 // other.
 func TestSuggestions(t *testing.T) {
-	g := newWebUI(t, demo.WebUIOptions{})
+	g := newWebUI(t, standin.Options{})
 	hints := hint.FindAllStringSubmatch(g.body(g.do(http.MethodGet, "/", "")), -1)
 	if len(hints) < 10 {
 		t.Fatalf("the page suggests %v", hints)

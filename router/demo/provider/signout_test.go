@@ -1,4 +1,4 @@
-package demo_test
+package provider_test
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package demo
+package provider
 
 import (
 	"crypto/rand"
@@ -118,22 +118,22 @@ func (p *Provider) authenticate(r *http.Request) (Client, error) {
 func (p *Provider) redeemCode(client Client, form url.Values) (map[string]any, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c, ok := p.codes.get(form.Get("code"))
+	c, ok := p.codes.Get(form.Get("code"))
 	if !ok || c.client != client.ID || p.now().After(c.expires) {
 		return nil, invalidGrant("The code is unknown or expired.")
 	}
 	if c.grant != "" {
-		p.grants.remove(c.grant) // stolen or repeated: RFC 6749 section 4.1.2
+		p.grants.Remove(c.grant) // stolen or repeated: RFC 6749 section 4.1.2
 		return nil, invalidGrant("The code was used before; its tokens are withdrawn.")
 	}
 	verifier := form.Get("code_verifier")
 	sum := sha256.Sum256([]byte(verifier))
 	if form.Get("redirect_uri") != c.redirect {
-		p.codes.remove(form.Get("code"))
+		p.codes.Remove(form.Get("code"))
 		return nil, invalidGrant("The redirect_uri is not the one the code was made for.")
 	}
 	if !isVerifier(verifier) || !same(base64.RawURLEncoding.EncodeToString(sum[:]), c.challenge) {
-		p.codes.remove(form.Get("code"))
+		p.codes.Remove(form.Get("code"))
 		return nil, invalidGrant("The code_verifier does not match the challenge.")
 	}
 	g := &grant{
@@ -141,7 +141,7 @@ func (p *Provider) redeemCode(client Client, form url.Values) (map[string]any, e
 		sid: c.session.sid, subject: c.session.subject, since: c.session.since,
 	}
 	c.grant = g.id
-	p.grants.put(g.id, g)
+	p.grants.Put(g.id, g)
 	return p.tokensFor(client, g)
 }
 
@@ -149,12 +149,12 @@ func (p *Provider) refresh(client Client, form url.Values) (map[string]any, erro
 	id, secret, _ := strings.Cut(form.Get("refresh_token"), ".")
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	g, ok := p.grants.get(id)
+	g, ok := p.grants.Get(id)
 	if !ok || g.client != client.ID {
 		return nil, invalidGrant("The refresh token is unknown.")
 	}
 	if !same(g.secret, secret) || p.now().After(g.expires) {
-		p.grants.remove(id) // an old one came back: somebody has a copy (RFC 9700 section 4.14)
+		p.grants.Remove(id) // an old one came back: somebody has a copy (RFC 9700 section 4.14)
 		return nil, invalidGrant("The refresh token was used before or is expired.")
 	}
 	return p.tokensFor(client, g)
@@ -165,7 +165,7 @@ func (p *Provider) refresh(client Client, form url.Values) (map[string]any, erro
 func (p *Provider) tokensFor(client Client, g *grant) (map[string]any, error) {
 	who := p.bySubject(g.subject)
 	if who == nil {
-		p.grants.remove(g.id)
+		p.grants.Remove(g.id)
 		return nil, invalidGrant("The person is gone.")
 	}
 	now := p.now()

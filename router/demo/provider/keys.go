@@ -1,4 +1,4 @@
-package demo
+package provider
 
 import (
 	"crypto/rand"

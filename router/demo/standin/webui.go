@@ -1,4 +1,7 @@
-package demo
+// Package standin is the demo's stand-in for the WebUI of a slot, with a scripted
+// agent that answers in it. It is a server of its own, and the router can't tell
+// it from the WebUI. Nothing here is for production: everything lives in memory.
+package standin
 
 import (
 	"context"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"bstein.dev/hux/hux/client"
+	"bstein.dev/hux/router/demo/bounded"
 )
 
 // What one stand-in remembers at most; the oldest goes first.
@@ -25,8 +29,8 @@ const (
 // default.
 const maxUpload = 20 << 20
 
-// WebUIOptions is what a WebUI is made of.
-type WebUIOptions struct {
+// Options is what a WebUI is made of.
+type Options struct {
 	Header string // names who asks; "" for X-Hux-User. It is believed from any peer
 	Title  string // of the slot, shown on the page; "" for none
 
@@ -46,7 +50,7 @@ type WebUIOptions struct {
 // event streams, and a scripted agent that answers. Everyone whom the router
 // lets in shares its conversations, which live in memory.
 type WebUI struct {
-	options WebUIOptions
+	options Options
 	key     []byte // signs cookies and CSRF tokens
 	routes  map[string]http.HandlerFunc
 	ctx     context.Context // ends with Close
@@ -54,14 +58,14 @@ type WebUI struct {
 	running sync.WaitGroup
 
 	mu            sync.Mutex
-	visitors      *bounded[string] // cookie id → identity
-	conversations *bounded[*conversation]
-	runs          *bounded[*run]
+	visitors      *bounded.Map[string] // cookie id → identity
+	conversations *bounded.Map[*conversation]
+	runs          *bounded.Map[*run]
 	changes       changes
 }
 
-// NewWebUI makes a stand-in. Close ends the turns that its agent is at.
-func NewWebUI(o WebUIOptions) *WebUI {
+// New makes a stand-in. Close ends the turns that its agent is at.
+func New(o Options) *WebUI {
 	if o.Header == "" {
 		o.Header = "X-Hux-User"
 	}
@@ -74,9 +78,9 @@ func NewWebUI(o WebUIOptions) *WebUI {
 	u := &WebUI{
 		options:       o,
 		key:           make([]byte, 32),
-		visitors:      newBounded[string](maxVisitors),
-		conversations: newBounded[*conversation](maxConversations),
-		runs:          newBounded[*run](maxRuns),
+		visitors:      bounded.New[string](maxVisitors),
+		conversations: bounded.New[*conversation](maxConversations),
+		runs:          bounded.New[*run](maxRuns),
 		changes:       changes{wake: make(chan struct{})},
 	}
 	_, _ = rand.Read(u.key) // never fails

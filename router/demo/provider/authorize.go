@@ -1,4 +1,4 @@
-package demo
+package provider
 
 import (
 	"crypto/rand"
@@ -156,7 +156,7 @@ func (p *Provider) signIn(w http.ResponseWriter, r *http.Request, req *authReque
 	}
 	s := &session{sid: uuid.NewString(), subject: who.Subject, since: p.now()}
 	cookie := rand.Text()
-	p.sessions.put(cookie, s)
+	p.sessions.Put(cookie, s)
 	p.mu.Unlock()
 	p.setCookie(w, cookie, int(sessionLifetime.Seconds()))
 	p.issueCode(w, r, req, s)
@@ -169,7 +169,7 @@ func (p *Provider) issueCode(w http.ResponseWriter, r *http.Request, req *authRe
 	if !slices.Contains(s.clients, req.client.ID) {
 		s.clients = append(s.clients, req.client.ID)
 	}
-	p.codes.put(value, &code{
+	p.codes.Put(value, &code{
 		client: req.client.ID, redirect: req.redirect, challenge: req.challenge,
 		nonce: req.nonce, scope: req.scope, session: *s, expires: p.now().Add(codeLifetime),
 	})
@@ -206,7 +206,7 @@ func (p *Provider) current(r *http.Request) *session {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s, ok := p.sessions.get(c.Value)
+	s, ok := p.sessions.Get(c.Value)
 	if !ok || p.now().Sub(s.since) > sessionLifetime || p.bySubject(s.subject) == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package demo_test
+package provider_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/provider"
 )
 
 func TestCodeOnce(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRefresh(t *testing.T) {
 	}
 	_, err = p.refresh(third)
 	wantOAuthError(t, err, "invalid_grant")
-	if err := p.AddPerson(demo.Person{Name: "bob"}); err != nil {
+	if err := p.AddPerson(provider.Person{Name: "bob"}); err != nil {
 		t.Fatal(err)
 	}
 	if p.Subject("bob") == old {
@@ -187,7 +187,7 @@ func TestKeysAndForgeries(t *testing.T) {
 	}
 	p.SetDown(false)
 
-	again, err := demo.NewProvider(demo.ProviderOptions{Issuer: "http://other.test"})
+	again, err := provider.New(provider.Options{Issuer: "http://other.test"})
 	if err != nil {
 		t.Fatal(err)
 	}

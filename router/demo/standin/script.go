@@ -1,4 +1,4 @@
-package demo
+package standin
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func (u *WebUI) begin(c *conversation, text string, message int, now time.Time) 
 		session: c.id,
 		wake:    make(chan struct{}), cancel: cancel, decision: make(chan string, 1),
 	}
-	for _, old := range u.runs.put(r.id, r) {
+	for _, old := range u.runs.Put(r.id, r) {
 		old.cancel()
 	}
 	c.run = r

@@ -1,4 +1,4 @@
-package demo
+package standin
 
 import (
 	"context"
@@ -48,9 +48,9 @@ func (u *WebUI) admit(w http.ResponseWriter, r *http.Request) (*http.Request, bo
 	}
 	id := u.cookieID(value)
 	u.mu.Lock()
-	known, ok := u.visitors.get(id)
+	known, ok := u.visitors.Get(id)
 	if ok && known != identity {
-		u.visitors.remove(id)
+		u.visitors.Remove(id)
 		ok = false
 	}
 	u.mu.Unlock()
@@ -71,7 +71,7 @@ func (u *WebUI) admit(w http.ResponseWriter, r *http.Request) (*http.Request, bo
 		id = newID(64)
 		value = id + "." + u.mac("cookie", id)
 		u.mu.Lock()
-		u.visitors.put(id, identity)
+		u.visitors.Put(id, identity)
 		u.mu.Unlock()
 		http.SetCookie(w, &http.Cookie{
 			Name: sessionCookie, Value: value, Path: "/", MaxAge: 30 * 24 * 3600,
@@ -117,7 +117,7 @@ func (u *WebUI) crossSite(r *http.Request, cookie string) string {
 	if token == "" {
 		token = r.Header.Get("X-CSRF-Token")
 	}
-	if !same(token, u.csrfToken(cookie)) {
+	if !hmac.Equal([]byte(token), []byte(u.csrfToken(cookie))) {
 		return "The page is from an earlier session; reload it"
 	}
 	return ""
@@ -145,7 +145,7 @@ func (u *WebUI) csrfToken(cookie string) string { return u.mac("csrf", cookie) }
 // cookieID is the id in a cookie that we signed, or "".
 func (u *WebUI) cookieID(cookie string) string {
 	id, mac, _ := strings.Cut(cookie, ".")
-	if !same(mac, u.mac("cookie", id)) {
+	if !hmac.Equal([]byte(mac), []byte(u.mac("cookie", id))) {
 		return ""
 	}
 	return id

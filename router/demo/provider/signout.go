@@ -1,4 +1,4 @@
-package demo
+package provider
 
 import (
 	"context"
@@ -80,7 +80,7 @@ func (p *Provider) serveEndSession(w http.ResponseWriter, r *http.Request) {
 func (p *Provider) endSession(ctx context.Context, sid string) error {
 	p.mu.Lock()
 	var ended *session
-	p.sessions.removeIf(func(s *session) bool {
+	p.sessions.RemoveIf(func(s *session) bool {
 		if s.sid != sid {
 			return false
 		}
@@ -91,7 +91,7 @@ func (p *Provider) endSession(ctx context.Context, sid string) error {
 	if ended != nil {
 		subject, clients = ended.subject, slices.Clone(ended.clients)
 	}
-	p.grants.removeIf(func(g *grant) bool {
+	p.grants.RemoveIf(func(g *grant) bool {
 		if g.sid != sid {
 			return false
 		}
@@ -130,12 +130,12 @@ func (p *Provider) EndSessions(ctx context.Context, user string) error {
 	}
 	p.mu.Lock()
 	var sids []string
-	for _, s := range p.sessions.newestFirst() {
+	for _, s := range p.sessions.NewestFirst() {
 		if s.subject == subject {
 			sids = append(sids, s.sid)
 		}
 	}
-	for _, g := range p.grants.newestFirst() {
+	for _, g := range p.grants.NewestFirst() {
 		if g.subject == subject && !slices.Contains(sids, g.sid) {
 			sids = append(sids, g.sid)
 		}
@@ -200,7 +200,7 @@ func (p *Provider) Sessions(user string) []string {
 	defer p.mu.Unlock()
 	who := p.person(user)
 	var sids []string
-	for _, s := range p.sessions.newestFirst() {
+	for _, s := range p.sessions.NewestFirst() {
 		if who != nil && s.subject == who.Subject {
 			sids = append(sids, s.sid)
 		}

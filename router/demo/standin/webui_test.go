@@ -1,9 +1,10 @@
-package demo_test
+package standin_test
 
 import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"regexp"
@@ -13,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/standin"
 )
 
 func TestMain(m *testing.M) {
@@ -33,12 +34,12 @@ type guest struct {
 
 const identityHeader = "X-Hux-User"
 
-func newWebUI(t *testing.T, o demo.WebUIOptions) *guest {
+func newWebUI(t *testing.T, o standin.Options) *guest {
 	t.Helper()
 	if o.Wait == nil {
 		o.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 	}
-	u := demo.NewWebUI(o)
+	u := standin.New(o)
 	base := serve(t, u)
 	t.Cleanup(u.Close)
 	jar, _ := cookiejar.New(nil)
@@ -134,7 +135,7 @@ func (g *guest) start(sid, message string) string {
 }
 
 func TestTrustedHeader(t *testing.T) {
-	g := newWebUI(t, demo.WebUIOptions{})
+	g := newWebUI(t, standin.Options{})
 	res := g.do(http.MethodGet, "/api/sessions", "")
 	if res.StatusCode != 200 || len(res.Cookies()) != 0 {
 		t.Errorf("with a cookie: %d, and %v is set", res.StatusCode, res.Cookies())
@@ -182,7 +183,7 @@ func TestTrustedHeader(t *testing.T) {
 }
 
 func TestCrossSite(t *testing.T) {
-	g := newWebUI(t, demo.WebUIOptions{})
+	g := newWebUI(t, standin.Options{})
 	for name, c := range map[string]struct {
 		headers []string
 		status  int
@@ -207,7 +208,7 @@ func TestCrossSite(t *testing.T) {
 }
 
 func TestShellAndStatic(t *testing.T) {
-	g := newWebUI(t, demo.WebUIOptions{Title: "Slot <1>"})
+	g := newWebUI(t, standin.Options{Title: "Slot <1>"})
 	for _, path := range []string{"/", "/index.html", "/session/abc", "/session/a/b"} {
 		res := g.do(http.MethodGet, path, "", "Accept-Encoding", "gzip")
 		h := res.Header
@@ -240,4 +241,17 @@ func TestShellAndStatic(t *testing.T) {
 			t.Errorf("%s answered %v", path, got)
 		}
 	}
+}
+
+// serve serves a handler as long as the test goes, and gives its address.
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return "http://" + l.Addr().String()
 }

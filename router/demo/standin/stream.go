@@ -1,4 +1,4 @@
-package demo
+package standin
 
 import (
 	"context"
@@ -109,7 +109,7 @@ func (u *WebUI) serveStream(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	id := q.Get("stream_id")
 	u.mu.Lock()
-	run, ok := u.runs.get(id)
+	run, ok := u.runs.Get(id)
 	u.mu.Unlock()
 	if !ok {
 		u.fail(w, r, http.StatusNotFound, "stream not found")
@@ -200,7 +200,7 @@ func (u *WebUI) serveSessionStream(w http.ResponseWriter, r *http.Request) {
 	state := func() (map[string]any, string, bool) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		c, ok := u.conversations.get(id)
+		c, ok := u.conversations.Get(id)
 		if !ok {
 			return nil, "", false
 		}

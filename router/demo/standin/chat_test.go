@@ -1,4 +1,4 @@
-package demo_test
+package standin_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/standin"
 )
 
 // frame is one event of a stream, or a comment.
@@ -80,7 +80,7 @@ func (s *stream) until(event string) (all []frame) {
 }
 
 func TestTurn(t *testing.T) {
-	g := newWebUI(t, demo.WebUIOptions{})
+	g := newWebUI(t, standin.Options{})
 	sid := g.newSession()
 	id := g.start(sid, "hello")
 	s := g.stream("/api/chat/stream?stream_id=" + id)
@@ -160,7 +160,7 @@ func (g gate) wait(ctx context.Context, _ time.Duration) error {
 
 func TestBusyHeartbeatAndCancel(t *testing.T) {
 	steps := make(gate)
-	g := newWebUI(t, demo.WebUIOptions{Wait: steps.wait, Heartbeat: time.Millisecond})
+	g := newWebUI(t, standin.Options{Wait: steps.wait, Heartbeat: time.Millisecond})
 	sid := g.newSession()
 	events := g.stream("/api/sessions/events")
 	own := g.stream("/api/session/stream?session_id=" + sid)
@@ -211,7 +211,7 @@ func TestBusyHeartbeatAndCancel(t *testing.T) {
 func TestApproval(t *testing.T) {
 	for choice, want := range map[string]string{"once": "You allowed it", "deny": "You said no"} {
 		t.Run(choice, func(t *testing.T) {
-			g := newWebUI(t, demo.WebUIOptions{})
+			g := newWebUI(t, standin.Options{})
 			sid := g.newSession()
 			id := g.start(sid, "I will approve")
 			s := g.stream("/api/chat/stream?stream_id=" + id)
@@ -240,7 +240,7 @@ func TestApproval(t *testing.T) {
 }
 
 func TestConversations(t *testing.T) {
-	g := newWebUI(t, demo.WebUIOptions{})
+	g := newWebUI(t, standin.Options{})
 	sid := g.newSession()
 	g.json(200, http.MethodPost, "/api/session/rename", map[string]any{"session_id": sid, "title": "Renamed"})
 	g.json(200, http.MethodPost, "/api/session/draft", map[string]any{"session_id": sid, "draft": map[string]any{"text": "half"}})
@@ -262,7 +262,7 @@ func TestConversations(t *testing.T) {
 }
 
 func TestUpload(t *testing.T) {
-	g := newWebUI(t, demo.WebUIOptions{})
+	g := newWebUI(t, standin.Options{})
 	upload := func(size int) *http.Response {
 		var b bytes.Buffer
 		form := multipart.NewWriter(&b)

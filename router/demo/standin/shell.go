@@ -1,4 +1,4 @@
-package demo
+package standin
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ const permissive = "default-src 'self'; script-src 'self' 'unsafe-inline' blob:;
 // reportOnly is the stricter policy that is only reported on.
 const reportOnly = "default-src 'self'; script-src 'self'; report-uri /api/csp-report"
 
-//go:embed webui
+//go:embed page
 var webuiFiles embed.FS
 
 // asset is an embedded file, ready to be sent.
@@ -48,17 +48,17 @@ type asset struct {
 var (
 	assets        = sync.OnceValue(loadAssets)
 	bundle        = sync.OnceValue(bundleVersion)
-	shellTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(webuiFiles, "webui/index.html")) })
+	shellTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(webuiFiles, "page/index.html")) })
 )
 
 func loadAssets() map[string]asset {
-	entries, err := webuiFiles.ReadDir("webui")
+	entries, err := webuiFiles.ReadDir("page")
 	if err != nil {
 		panic(err) // the files are compiled in
 	}
 	all := map[string]asset{}
 	for _, e := range entries {
-		body, err := webuiFiles.ReadFile("webui/" + e.Name())
+		body, err := webuiFiles.ReadFile("page/" + e.Name())
 		if err != nil {
 			panic(err)
 		}
@@ -194,12 +194,12 @@ func (u *WebUI) serveIcon(w http.ResponseWriter, _ *http.Request) {
 func (u *WebUI) serveHealth(w http.ResponseWriter, r *http.Request) {
 	u.mu.Lock()
 	active := 0
-	for _, run := range u.runs.newestFirst() {
+	for _, run := range u.runs.NewestFirst() {
 		if !run.done {
 			active++
 		}
 	}
-	sessions := len(u.conversations.entries)
+	sessions := u.conversations.Len()
 	u.mu.Unlock()
 	u.json(w, r, http.StatusOK, map[string]any{
 		"status": "ok", "version": Version, "sessions": sessions, "active_streams": active, "stand_in": true,

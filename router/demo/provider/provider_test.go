@@ -1,4 +1,4 @@
-package demo_test
+package provider_test
 
 import (
 	"io"
@@ -15,12 +15,12 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
-	"bstein.dev/hux/router/demo"
+	"bstein.dev/hux/router/demo/provider"
 )
 
 // party is a provider on a real socket and a client of it, with a browser.
 type party struct {
-	*demo.Provider
+	*provider.Provider
 	t       *testing.T
 	issuer  string
 	browser *http.Client
@@ -75,10 +75,10 @@ func newParty(t *testing.T) *party {
 	var handler http.Handler
 	base := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
 	p.issuer = base + "/realms/demo"
-	provider, err := demo.NewProvider(demo.ProviderOptions{
+	provider, err := provider.New(provider.Options{
 		Issuer: p.issuer,
 		Now:    p.now,
-		Clients: []demo.Client{
+		Clients: []provider.Client{
 			{
 				ID: "hux", Secret: "a secret+with%signs", RedirectURIs: []string{callback},
 				PostLogoutURIs: []string{"http://console.test/signed-out?x=1"}, BackchannelURI: backchannel,
@@ -295,8 +295,8 @@ func TestSignInPage(t *testing.T) {
 // FuzzAuthorize holds that nothing sends a browser to an address that is not
 // registered.
 func FuzzAuthorize(f *testing.F) {
-	provider, err := demo.NewProvider(demo.ProviderOptions{
-		Issuer: "http://id.test", Clients: []demo.Client{{ID: "hux", RedirectURIs: []string{callback}}},
+	provider, err := provider.New(provider.Options{
+		Issuer: "http://id.test", Clients: []provider.Client{{ID: "hux", RedirectURIs: []string{callback}}},
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -1,4 +1,4 @@
-package demo
+package standin
 
 import (
 	"encoding/json"
@@ -126,7 +126,7 @@ func (u *WebUI) body(w http.ResponseWriter, r *http.Request) (chatRequest, bool)
 func (u *WebUI) serveSessions(w http.ResponseWriter, r *http.Request) {
 	u.mu.Lock()
 	list := []map[string]any{}
-	for _, c := range u.conversations.newestFirst() {
+	for _, c := range u.conversations.NewestFirst() {
 		list = append(list, c.summary())
 	}
 	u.mu.Unlock()
@@ -136,7 +136,7 @@ func (u *WebUI) serveSessions(w http.ResponseWriter, r *http.Request) {
 // with answers with what f says of a conversation, under the lock.
 func (u *WebUI) with(w http.ResponseWriter, r *http.Request, id string, f func(*conversation) map[string]any) {
 	u.mu.Lock()
-	c, ok := u.conversations.get(id)
+	c, ok := u.conversations.Get(id)
 	var answer map[string]any
 	if ok {
 		answer = f(c)
@@ -166,7 +166,7 @@ func (u *WebUI) serveNew(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	c := &conversation{id: newID(12), title: untitled, created: now, updated: now}
 	u.mu.Lock()
-	for _, old := range u.conversations.put(c.id, c) {
+	for _, old := range u.conversations.Put(c.id, c) {
 		old.end()
 	}
 	u.changes.add(c.id, "session_created")
@@ -203,7 +203,7 @@ func (u *WebUI) serveDelete(w http.ResponseWriter, r *http.Request) {
 	}
 	u.with(w, r, req.SessionID, func(c *conversation) map[string]any {
 		c.end()
-		u.conversations.remove(c.id)
+		u.conversations.Remove(c.id)
 		u.changes.add(c.id, "session_deleted")
 		return map[string]any{"ok": true}
 	})
@@ -275,7 +275,7 @@ func (u *WebUI) start(session, text string) (status int, answer map[string]any) 
 	now := time.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	c, ok := u.conversations.get(session)
+	c, ok := u.conversations.Get(session)
 	if !ok {
 		return http.StatusNotFound, map[string]any{"error": "Session not found"}
 	}
@@ -300,7 +300,7 @@ func (u *WebUI) serveCancel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	u.mu.Lock()
-	run, ok := u.runs.get(id)
+	run, ok := u.runs.Get(id)
 	live := ok && !run.done
 	if live {
 		run.cancel()
@@ -312,7 +312,7 @@ func (u *WebUI) serveCancel(w http.ResponseWriter, r *http.Request) {
 func (u *WebUI) serveStreamStatus(w http.ResponseWriter, r *http.Request) {
 	id := r.URL.Query().Get("stream_id")
 	u.mu.Lock()
-	run, ok := u.runs.get(id)
+	run, ok := u.runs.Get(id)
 	active := ok && !run.done
 	u.mu.Unlock()
 	u.json(w, r, http.StatusOK, map[string]any{"active": active, "stream_id": id, "replay_available": ok})
@@ -322,7 +322,7 @@ func (u *WebUI) serveStreamStatus(w http.ResponseWriter, r *http.Request) {
 func (u *WebUI) servePending(w http.ResponseWriter, r *http.Request) {
 	u.mu.Lock()
 	var pending map[string]any
-	if c, ok := u.conversations.get(r.URL.Query().Get("session_id")); ok && c.run != nil {
+	if c, ok := u.conversations.Get(r.URL.Query().Get("session_id")); ok && c.run != nil {
 		pending = c.run.pending
 	}
 	u.mu.Unlock()
@@ -346,7 +346,7 @@ func (u *WebUI) serveRespond(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	u.mu.Lock()
-	c, found := u.conversations.get(req.SessionID)
+	c, found := u.conversations.Get(req.SessionID)
 	waits := found && c.run != nil && c.run.pending != nil
 	decided := waits && c.run.pending["approval_id"] == req.ApprovalID
 	if decided {

@@ -14,6 +14,7 @@ func New[V any](limit int) *Map[V] {
 	return &Map[V]{limit: limit, entries: map[string]V{}}
 }
 
+// Get gives the entry of a key.
 func (b *Map[V]) Get(key string) (V, bool) {
 	v, ok := b.entries[key]
 	return v, ok
@@ -34,6 +35,7 @@ func (b *Map[V]) Put(key string, v V) (dropped []V) {
 	return dropped
 }
 
+// Remove takes an entry away.
 func (b *Map[V]) Remove(key string) {
 	if _, ok := b.entries[key]; !ok {
 		return

@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"bridge"},
 	{"router/config", "router/identity", "router/tenant", "router/proxy", "router/webui", "router/demo/bounded", "router/hermes"},
 	{"router/demo/provider", "router/demo/standin"},
-	{"router/server"},
+	{"router/server", "router/hook"},
 	{"router"},
 }
 

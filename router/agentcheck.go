@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	agenthook "bstein.dev/hux/router/hook"
+
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/client"
 	"bstein.dev/hux/router/hermes"
@@ -111,7 +113,7 @@ func (c *agentCheck) configured() bool {
 		return false
 	}
 	_, changes, err := hermes.Merge(content, hermes.Setup{
-		Program: c.program, URL: c.url, Agent: agentOf(c.credential), CredentialFile: c.credentialFile, SecretFile: c.secretFile,
+		Program: c.program, URL: c.url, Agent: agenthook.AgentOf(c.credential), CredentialFile: c.credentialFile, SecretFile: c.secretFile,
 	})
 	switch {
 	case err != nil:
@@ -143,7 +145,7 @@ func (c *agentCheck) reached(ctx context.Context) {
 	var capabilities struct {
 		Flags map[string]struct{ Enabled bool }
 	}
-	asking, cancel := context.WithTimeout(ctx, askWithin)
+	asking, cancel := context.WithTimeout(ctx, agenthook.AskWithin)
 	defer cancel()
 	answer, err := api.Do(asking, client.Request{Path: "/capabilities"}, &capabilities)
 	if err != nil {
@@ -161,10 +163,10 @@ func (c *agentCheck) reached(ctx context.Context) {
 			c.ok("the clocks are within %v", maxSkew)
 		}
 	}
-	secret, err := secretFrom(c.secretFile, hermes.SecretVariable)
+	secret, err := agenthook.Secret(c.secretFile, hermes.SecretVariable)
 	if err == nil { // an event that hux leaves alone, once it has verified it
 		body := fmt.Sprintf(`{"hook_event_name":%q,"delivery_id":%q,"timestamp":%q}`, hermes.TrialTool, hux.NewID("hook"), time.Now().UTC().Format(time.RFC3339Nano))
-		err = report(ctx, c.url, c.credential, secret, []byte(body))
+		err = agenthook.Report(ctx, c.url, c.credential, secret, []byte(body))
 	}
 	if err != nil {
 		c.bad("hux does not take the secret of webhooks", "make new ones with: hux agents rotate AGENT --env; then run hux agents install")
@@ -249,7 +251,7 @@ func (c *agentCheck) tried(ctx context.Context) {
 	if t.Callback != nil && *t.Callback != 0 && *t.Callback < hermes.CallbackTimeout {
 		c.bad(fmt.Sprintf("Hermes ends a hook after %g s, while a person is asked", *t.Callback), fmt.Sprintf("set plugins.hook_callback_timeout to %d", hermes.CallbackTimeout))
 	}
-	if secret, err := secretFrom(c.secretFile, hermes.SecretVariable); err == nil {
+	if secret, err := agenthook.Secret(c.secretFile, hermes.SecretVariable); err == nil {
 		if sum := sha256.Sum256([]byte(secret)); t.Secret != hex.EncodeToString(sum[:]) {
 			c.bad("Hermes does not find the secret of webhooks", "it must stand as "+hermes.SecretVariable+" in .env beside config.yaml, or in its environment; Hermes needs python-dotenv to read the file")
 		}
@@ -303,6 +305,6 @@ func optionsOf(content []byte) (o hookOptions, err error) {
 	if o.url == "" {
 		o.url = os.Getenv("HUX_URL")
 	}
-	o.credential, _ = secretFrom(o.credentialFile, "HUX_AGENT_CREDENTIAL")
+	o.credential, _ = agenthook.Secret(o.credentialFile, "HUX_AGENT_CREDENTIAL")
 	return o, nil
 }

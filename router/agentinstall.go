@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	agenthook "bstein.dev/hux/router/hook"
+
 	udiff "github.com/aymanbagabas/go-udiff"
 
 	"bstein.dev/hux/hux"
@@ -180,7 +182,7 @@ func (c *install) told(config, credential, secret string) (t instructed, err err
 		return t, fmt.Errorf("%s can't be changed: %w", c.file, err)
 	}
 	t.credential, t.secret = first(get("HUX_AGENT_CREDENTIAL"), credential), first(get(hermes.SecretVariable), secret)
-	t.Agent = agentOf(t.credential)
+	t.Agent = agenthook.AgentOf(t.credential)
 	for _, value := range []string{t.credential, t.secret} {
 		if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) || !hux.Agent(t.Agent).Valid() {
 			return t, errors.New(`the agent's credential or the secret of its webhooks is missing: give what "hux agents create SLOT NAME --env" prints, with --from`)

@@ -1,4 +1,4 @@
-package main
+package hook
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -19,21 +19,10 @@ import (
 	"bstein.dev/hux/hux/client"
 )
 
-// told prints what Hermes reads of a hook that decides nothing, and why hux
-// was not told if it was not. That is no failure of the tool, and is none of
-// the hook.
-func (c *hookCommand) told(err error) error {
-	if err != nil {
-		fmt.Fprintln(c.stderr, "hux hook event:", err)
-	}
-	_, err = fmt.Fprintln(c.stdout, "{}")
-	return err
-}
-
-// tell sends what is on standard input as Hermes itself would by a webhook, but
+// Tell sends what in tells of as Hermes itself would by a webhook, but
 // for the results. The errors are texts of ours, for people.
-func (c *hookCommand) tell(ctx context.Context) error {
-	body, err := readAll(ctx, os.Stdin)
+func (h Hook) Tell(ctx context.Context, in io.Reader) error {
+	body, err := readAll(ctx, in)
 	if err != nil {
 		return errors.New("it was not told the call")
 	}
@@ -45,15 +34,15 @@ func (c *hookCommand) tell(ctx context.Context) error {
 	if body, err = json.Marshal(call); err != nil {
 		return errors.New("the call has no JSON")
 	}
-	credential, err := secretFrom(c.credentialFile, "HUX_AGENT_CREDENTIAL")
+	credential, err := Secret(h.CredentialFile, "HUX_AGENT_CREDENTIAL")
 	if err != nil {
 		return errors.New("the agent's credential is not set up")
 	}
-	secret, err := secretFrom(c.secretFile, "HUX_HOOK_SECRET")
+	secret, err := Secret(h.SecretFile, "HUX_HOOK_SECRET")
 	if err != nil {
 		return errors.New("the secret of webhooks is not set up")
 	}
-	err = report(ctx, c.url, credential, secret, body)
+	err = Report(ctx, h.URL, credential, secret, body)
 	var refused *client.Error
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
@@ -66,8 +55,8 @@ func (c *hookCommand) tell(ctx context.Context) error {
 	return nil
 }
 
-// report sends a webhook of an agent, signed as Hermes signs one.
-func report(ctx context.Context, at, credential, secret string, body []byte) error {
+// Report sends a webhook of an agent, signed as Hermes signs one.
+func Report(ctx context.Context, at, credential, secret string, body []byte) error {
 	api, err := client.New(client.Options{BaseURL: at, UserAgent: "hux-hook/" + hux.ContractVersion})
 	if err != nil {
 		return errors.New("the address of hux is not set up")
@@ -75,14 +64,14 @@ func report(ctx context.Context, at, credential, secret string, body []byte) err
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)
 	_, err = api.Do(ctx, client.Request{
-		Method: http.MethodPost, Path: "/ingest/hermes/" + url.PathEscape(agentOf(credential)), Body: body,
+		Method: http.MethodPost, Path: "/ingest/hermes/" + url.PathEscape(AgentOf(credential)), Body: body,
 		Header: http.Header{"X-Hermes-Signature-256": {"sha256=" + hex.EncodeToString(mac.Sum(nil))}},
 	}, nil)
 	return err
 }
 
-// agentOf is the agent's id in its credential, hux_<agt id>_<secret>.
-func agentOf(credential string) string {
+// AgentOf is the agent's id in its credential, hux_<agt id>_<secret>.
+func AgentOf(credential string) string {
 	rest := strings.TrimPrefix(credential, "hux_")
 	if last := strings.LastIndexByte(rest, '_'); last >= 0 {
 		return rest[:last]

@@ -98,7 +98,9 @@ func (r *rig) start() {
 		Alarmed:      func(_ hux.Tenant, now autonomy.Oversight, _ []autonomy.Bypass) { r.oversight.Store(&now) },
 	})
 	r.service, r.frame, r.convs, r.routes = s, frame, conversations, map[string]api.Route{}
-	for _, list := range [][]api.Route{conversations.Routes(), timeline.New(frame, conversations, s).Routes(), s.Routes()} {
+	line := timeline.New(frame, conversations)
+	line.Tell(s)
+	for _, list := range [][]api.Route{conversations.Routes(), line.Routes(), s.Routes()} {
 		for _, rt := range list {
 			r.routes[rt.Method+" "+rt.Path] = rt
 		}

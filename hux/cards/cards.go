@@ -12,7 +12,6 @@ import (
 	"bstein.dev/hux/hux/artifacts"
 	"bstein.dev/hux/hux/autonomy"
 	"bstein.dev/hux/hux/conversation"
-	"bstein.dev/hux/hux/event"
 	"bstein.dev/hux/hux/memory"
 	"bstein.dev/hux/hux/modes"
 	"bstein.dev/hux/hux/onboarding"
@@ -57,15 +56,13 @@ func New(o Options) *Cards {
 		o.Frame = &record.Frame{}
 	}
 	conversations := conversation.New(o.Frame, o.Cursors, o.Flags)
-	var line *timeline.Service // it and autonomy call each other
+	line := timeline.New(o.Frame, conversations)
 	autonomous := autonomy.New(autonomy.Options{
 		Frame: o.Frame, Closing: o.Closing, Conversations: conversations, Schemas: o.Schemas, Cursors: o.Cursors, Build: o.Build,
 		Stop: o.Stop, StopBypassed: o.StopBypassed, Alarmed: o.Alarmed,
-		Report: func(ch *record.Change, c *conversation.Conversation, e event.Event) error {
-			return line.Report(ch, c, e)
-		},
+		Report: line.Report,
 	})
-	line = timeline.New(o.Frame, conversations, autonomous)
+	line.Tell(autonomous)
 	routes := slices.Concat(
 		conversations.Routes(),
 		line.Routes(),

@@ -46,8 +46,10 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 		return err
 	}
 	plan := record.Plan{Key: s.frame.Keys.Of(r, call)}
-	if s.observer != nil {
-		plan.Due = s.observer.Earliest(in.Kind)
+	for _, o := range s.observers {
+		if at := o.Earliest(in.Kind); !at.IsZero() && (plan.Due.IsZero() || at.Before(plan.Due)) {
+			plan.Due = at
+		}
 	}
 	var a added
 	err = s.frame.Change(r.Context(), call, plan, func(ch *record.Change) error {
@@ -170,10 +172,12 @@ func (s *Service) follow(ch *record.Change, c *conversation.Conversation, e *eve
 	case e.Kind == "run.finished":
 		s.conversations.FinishRun(ch, e.ConversationID, e.RunID)
 	}
-	if s.observer == nil {
-		return nil
+	for _, o := range s.observers {
+		if err := o.Observe(ch, c, e); err != nil {
+			return err
+		}
 	}
-	return s.observer.Observe(ch, c, e)
+	return nil
 }
 
 // draft makes the event of what a client says, without the secrets in it.

@@ -25,7 +25,7 @@ const Flag = "hux.activity_timeline"
 type Service struct {
 	frame         *record.Frame
 	conversations *conversation.Service
-	observer      Observer
+	observers     []Observer
 }
 
 // Observer is told of the events that clients post.
@@ -38,11 +38,15 @@ type Observer interface {
 	Observe(ch *record.Change, c *conversation.Conversation, e *event.Event) error
 }
 
-// New makes the card's Service. observer may be nil.
-func New(frame *record.Frame, conversations *conversation.Service, observer Observer) *Service {
+// New makes the card's Service.
+func New(frame *record.Frame, conversations *conversation.Service) *Service {
 	frame.OfConversation(reportsBucket)
-	return &Service{frame, conversations, observer}
+	return &Service{frame: frame, conversations: conversations}
 }
+
+// Tell has an observer told of events, after those that are told already. It is
+// called before the service is used.
+func (s *Service) Tell(o Observer) { s.observers = append(s.observers, o) }
 
 // Routes are the card's lines of /hux/v1.
 func (s *Service) Routes() []api.Route {

@@ -44,7 +44,7 @@ func newRig(t testing.TB) *rig {
 		Actor: hux.Actor{Kind: hux.KindHuman, ID: "usr_0123456789abcdef0123"}, User: "usr_0123456789abcdef0123",
 		Surface: hux.SurfaceChat, DB: pool.Lease("ten_0123456789abcdef0123456789abcdef"),
 	}}
-	for _, rt := range append(conversations.Routes(), timeline.New(frame, conversations, nil).Routes()...) {
+	for _, rt := range append(conversations.Routes(), timeline.New(frame, conversations).Routes()...) {
 		r.routes[rt.Method+" "+rt.Path] = rt
 	}
 	w, err := r.do("POST", "/conversations", "{}")

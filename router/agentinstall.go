@@ -152,14 +152,14 @@ func (c *install) plan(stdout io.Writer) ([]hermesFile, error) {
 	return files, nil
 }
 
-// instructed is what an agent's hooks are told, secrets included.
+// instructed is what an agent's hooks need to know, secrets included.
 type instructed struct {
 	hermes.Setup
 	credential, secret string
 }
 
-// told gathers what the hooks are told from where it was given, or from what an
-// earlier run has left.
+// told gathers what the hooks need to know: from the command line and --from, or
+// else from what an earlier run has written.
 func (c *install) told(config, credential, secret string) (t instructed, err error) {
 	get := os.Getenv
 	if c.from != "" {
@@ -229,7 +229,7 @@ func readFrom(name string) (string, error) {
 	return string(content), err
 }
 
-// agreed asks the person at the terminal; where there is none nobody agrees.
+// agreed asks the person at the terminal. Without a terminal the answer is no.
 func agreed(stdout io.Writer) bool {
 	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&fs.ModeCharDevice == 0 {
 		return false
@@ -256,8 +256,8 @@ func (f *hermesFile) unchanged() bool {
 	return f.mode != 0 && bytes.Equal(f.was, f.is) && (!f.secret || f.mode == 0o600)
 }
 
-// readFile reads a file with what it takes to write it anew; one that is not
-// there is empty.
+// readFile reads a file, with what is needed to write it anew. A missing file
+// counts as empty.
 func readFile(path string) (f hermesFile, err error) {
 	if _, err := os.Lstat(path); err == nil { // a link that leads nowhere is an error: it would become a file
 		if path, err = filepath.EvalSymlinks(path); err != nil {
@@ -280,7 +280,7 @@ func readFile(path string) (f hermesFile, err error) {
 	return f, err
 }
 
-// write puts the file in place at once, as long as it is still what was read.
+// write replaces the file in one step, if it is still what was read.
 func (f *hermesFile) write() (err error) {
 	if now, err := os.ReadFile(f.path); !bytes.Equal(now, f.was) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s has changed meanwhile; do it again", f.path)

@@ -78,16 +78,16 @@ func (s *Service) append(w http.ResponseWriter, r *http.Request, call *api.Call)
 	return nil
 }
 
-// added is what became of an event: it is in the log, be it by an earlier
-// report of the same.
+// added says where an event is in the log. An earlier report of the same may
+// have put it there.
 type added struct {
 	seq   uint64
 	value []byte // the event in the log
 	known bool   // it had been told before
 }
 
-// add puts an event into the log of its conversation, unless somebody has told
-// the same before.
+// add puts an event into the log of its conversation, unless somebody has
+// reported the same before.
 func (s *Service) add(ch *record.Change, c *conversation.Conversation, draft *event.Draft, r report) (a added, err error) {
 	if c.State == conversation.Forgotten {
 		return a, hux.Errorf(hux.ConversationForgotten, "This conversation was forgotten.")
@@ -109,8 +109,8 @@ func (s *Service) add(ch *record.Change, c *conversation.Conversation, draft *ev
 	return a, s.follow(ch, c, draft.Event(a.seq))
 }
 
-// confirm keeps what an agent tells of what only a page has told of before, and
-// does what that brings with it. The log has the page's event still.
+// confirm notes that an agent reports what only a page had reported, and does
+// what follows from it. The page's event stays in the log.
 func (s *Service) confirm(ch *record.Change, c *conversation.Conversation, e *event.Event, before []byte, r report) error {
 	var by struct {
 		Reporter string `json:"reported_by"`
@@ -139,10 +139,10 @@ func (s *Service) confirm(ch *record.Change, c *conversation.Conversation, e *ev
 	return s.follow(ch, c, e)
 }
 
-// Report adds what a program tells by another way than a POST of its own, in a
-// change of the caller's; where it has been told before, nothing happens. Of e
-// the kind, status, summary, data, evidence and run count, and its secrets are
-// masked.
+// Report adds an event that a program reports otherwise than by posting it, in
+// the caller's change. If the same has been reported before, nothing happens.
+// Of e it takes kind, status, summary, data, evidence and run, and masks the
+// secrets in them.
 func (s *Service) Report(ch *record.Change, c *conversation.Conversation, e event.Event) error {
 	in := Create{Kind: e.Kind, Status: e.Status, Summary: e.Summary, Evidence: e.Evidence, RunID: e.RunID}
 	if len(e.Data) > 0 {
@@ -162,8 +162,8 @@ func (s *Service) Report(ch *record.Change, c *conversation.Conversation, e even
 	return err
 }
 
-// follow does what an event brings with it: it is known which run is under way,
-// and who observes is told.
+// follow does what follows from an event: it notes which run is under way, and
+// tells the observer.
 func (s *Service) follow(ch *record.Change, c *conversation.Conversation, e *event.Event) error {
 	switch {
 	case e.RunID == "":
@@ -180,7 +180,7 @@ func (s *Service) follow(ch *record.Change, c *conversation.Conversation, e *eve
 	return nil
 }
 
-// draft makes the event of what a client says, without the secrets in it.
+// draft makes the event that a client posts, without the secrets in it.
 func (s *Service) draft(call *api.Call, conversationID string, in *Create) (*event.Draft, error) {
 	masked, err := mask(in)
 	if err != nil {
@@ -198,17 +198,18 @@ func (s *Service) draft(call *api.Call, conversationID string, in *Create) (*eve
 	return event.NewDraft(e)
 }
 
-// maskedParts is what mask leaves of an event beside its texts.
+// maskedParts are the masked parts of an event that are no texts.
 type maskedParts struct {
 	data      json.RawMessage
 	redaction hux.Redaction
 }
 
-// maxSummary bounds a summary, in characters (contracts 2.7). Masking could
-// cross it, since a mask may be longer than what it hides.
+// maxSummary is the length of a summary at most, in characters (contracts 2.7).
+// A masked summary may be longer than before, since a mask may be longer than
+// what it hides.
 const maxSummary = 280
 
-// mask takes secret-shaped values out of what a client wrote, before anything
+// mask masks what looks like a secret in what a client wrote, before anything
 // else sees it.
 func mask(in *Create) (m maskedParts, err error) {
 	text := func(s string) string {
@@ -250,11 +251,11 @@ func mask(in *Create) (m maskedParts, err error) {
 
 const reportsBucket = "reports" // conversation, and hash of kind and subject → seq of the first report
 
-// report is what an event tells of, where two may tell of the same.
+// report names what an event reports, for events that two may report.
 type report struct{ kind, subject string }
 
-// reportOf reads what an event tells of before its secrets are masked: an id is
-// the same whatever it looks like.
+// reportOf reads what an event reports. It does so before the event is masked,
+// since an id may look like a secret.
 func reportOf(in *Create) report {
 	member := "tool_call_id"
 	switch in.Kind {
@@ -271,8 +272,8 @@ func (s *Service) reportKey(conversationID string, r report) string {
 	return conversationID + s.frame.Keys.Short("report", r.kind, r.subject) // the conversation stands before, so that its reports are found with it
 }
 
-// firstReport gives the number of the event that already tells the same, since
-// an agent's hook and a person's page may both see it. The first wins.
+// firstReport gives the number of an earlier event that reports the same: an
+// agent's hook and a person's page may both see it. The first one counts.
 func (s *Service) firstReport(tx store.Reader, conversationID string, r report) (seq uint64, found bool, err error) {
 	if r.subject == "" {
 		return 0, false, nil

@@ -30,11 +30,12 @@ type Service struct {
 
 // Observer is told of the events that clients post.
 type Observer interface {
-	// Earliest is the earliest time at which it may let something fall due for an
-	// event of a kind; zero where it does not.
+	// Earliest is the earliest time at which what Observe schedules for an
+	// event of this kind may fall due; zero if it schedules nothing.
 	Earliest(kind string) time.Time
-	// Observe is told of an event with its conversation (to look at alone), in its
-	// change and after it has its number. It may tell events of its own.
+	// Observe is told of an event once it has its number, in the change that
+	// posts it. It must not change the conversation. It may tell events of its
+	// own.
 	Observe(ch *record.Change, c *conversation.Conversation, e *event.Event) error
 }
 
@@ -126,7 +127,7 @@ func (s *Service) list(w http.ResponseWriter, r *http.Request, call *api.Call) e
 	return api.JSON(w, http.StatusOK, body)
 }
 
-// looked notes that a person asks what is new.
+// looked notes that a person looks at what is new.
 func (s *Service) looked(call *api.Call) {
 	if call.Actor.Kind == hux.KindHuman {
 		s.frame.Log.Looked(call.Actor.ID)

@@ -7,15 +7,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// place is a value in the text: below its key, or an item of a list.
+// place is where a value stands in the text: below a key, or as an item of a
+// list.
 type place struct {
 	key   *yaml.Node
-	value *yaml.Node // nil where there is none
-	item  bool
-	flow  bool // it stands within brackets
+	value *yaml.Node // nil if there is none
+	item  bool       // it is an item of a list
+	flow  bool       // it stands within brackets
 }
 
-// under is what stands below a key of a mapping.
+// under finds the value below a key of a mapping.
 func (m *merger) under(p place, key string) (place, error) {
 	switch {
 	case p.value == nil || empty(p.value):
@@ -43,7 +44,8 @@ func keyAt(mapping *yaml.Node, key string) int {
 	return -1
 }
 
-// merging reports whether a mapping takes over what stands elsewhere.
+// merging reports whether a mapping has a merge key, which takes over members
+// that stand elsewhere.
 func merging(mapping *yaml.Node) bool { return keyAt(mapping, "<<") >= 0 }
 
 func empty(n *yaml.Node) bool {
@@ -58,7 +60,7 @@ func notPlain(n *yaml.Node) error {
 func (m *merger) add(p place, key string, value any) error {
 	entry := []pair{{key, value}}
 	switch {
-	case p.value == nil: // nothing but comments, if that
+	case p.value == nil: // the file holds nothing but comments
 		return m.append("", render(entry, false))
 	case empty(p.value):
 		return m.fill(p, entry)
@@ -69,7 +71,7 @@ func (m *merger) add(p place, key string, value any) error {
 		return m.append(strings.Repeat(" ", p.value.Column-1), render(entry, false))
 	}
 	line := 0
-	if p.item { // behind a line of the entry that holds the whole of a key
+	if p.item { // below a line of the entry that holds a key and all of its value
 		for i := 0; i+1 < len(p.value.Content) && line == 0; i += 2 {
 			if k, v := p.value.Content[i], p.value.Content[i+1]; v.Kind == yaml.ScalarNode && k.Line == v.Line && m.written(v) != "" {
 				line = k.Line
@@ -89,7 +91,7 @@ func (m *merger) prepend(p place, entry []pair) error {
 	return m.insert(p.key.Line, p.value.Column-1, render([]any{entry}, false))
 }
 
-// fill puts a value where nothing stands: null, {} or [].
+// fill puts a value in the place of an empty one: null, {} or [].
 func (m *merger) fill(p place, value any) error {
 	old := m.written(p.value)
 	switch {
@@ -109,7 +111,7 @@ func (m *merger) fill(p place, value any) error {
 	return m.insert(p.key.Line, p.key.Column+1, render(value, false))
 }
 
-// replace writes another value where one stands in a line.
+// replace writes another value in the place of one that stands in one line.
 func (m *merger) replace(p place, value any) error {
 	n, old := p.value, m.written(p.value)
 	if old == "" && empty(n) && n.Anchor == "" { // nothing stands there
@@ -121,8 +123,8 @@ func (m *merger) replace(p place, value any) error {
 	return m.splice(n.Line, n.Column, old, render(value, true))
 }
 
-// written is a value as it stands in the text: a scalar of one line, or empty
-// brackets. "" is one of another form, or of none.
+// written is a value as it stands in the text, if it is a scalar of one line or
+// a pair of brackets. It is "" for any other form.
 func (m *merger) written(n *yaml.Node) string {
 	rest, ok := m.at(n.Line, n.Column)
 	if !ok || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
@@ -158,7 +160,7 @@ func (m *merger) written(n *yaml.Node) string {
 	return rest[:max(end, 0)]
 }
 
-// at is the text from a line and a column on, both counted from 1.
+// at is the text that begins at a line and a column, both counted from 1.
 func (m *merger) at(line, column int) (string, bool) {
 	i, ok := m.offset(line, column)
 	return m.text[i:], ok
@@ -183,7 +185,7 @@ func (m *merger) offset(line, column int) (int, bool) {
 	return at, true
 }
 
-// splice puts a text in the place of another.
+// splice replaces the text old, which must stand at a line and a column.
 func (m *merger) splice(line, column int, old, with string) error {
 	i, ok := m.offset(line, column)
 	if !ok || !strings.HasPrefix(m.text[i:], old) {
@@ -193,7 +195,7 @@ func (m *merger) splice(line, column int, old, with string) error {
 	return nil
 }
 
-// insert puts lines behind a line.
+// insert puts lines below a line.
 func (m *merger) insert(line, indent int, lines string) error {
 	if line == 0 {
 		return errForm

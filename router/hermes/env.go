@@ -2,7 +2,7 @@ package hermes
 
 import "strings"
 
-// Env is the value of a variable in a file of NAME=value lines; "" where it has
+// Env is the value of a variable in a file of NAME=value lines; "" if it has
 // none.
 func Env(text, name string) (value string) {
 	for line := range strings.Lines(text) {

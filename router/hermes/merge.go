@@ -17,10 +17,10 @@ const (
 	maxSteps    = 64       // a Merge needs fewer than thirty
 )
 
-// Merge gives a configuration that has the hooks of s, and what was changed for
-// that, in words. What the operator has written stays as it is, to the byte; an
-// entry of ours is brought up to date. Of a form that can't be changed without
-// risk it changes nothing and says where that is.
+// Merge gives the configuration with the hooks of s, and says in words what it
+// changed. What the operator has written stays as it is, to the byte; entries
+// of ours are brought up to date. If the file can't be changed without risk,
+// the error says at which line.
 func Merge(content []byte, s Setup) (merged []byte, changes []string, err error) {
 	text, marked := strings.CutPrefix(string(content), byteOrder)
 	m := merger{text: text, setup: s, eol: "\n"}
@@ -71,21 +71,22 @@ type merger struct {
 	text  string
 	eol   string
 	root  *yaml.Node
-	dry   bool // the text stays as it is
+	dry   bool // set changes nothing
 }
 
 func (m *merger) top() place { return place{value: m.root} }
 
-// tasks are what there is to see to. Each makes a change that is needed and
-// says what for, or says "".
+// tasks are the things to check. Each makes one change that is needed and says
+// what it is, or returns "" if nothing is left to do.
 func (m *merger) tasks() (tasks []func() (string, error)) {
-	for _, l := range slices.Backward(m.setup.lists()) { // each is put before the others
+	for _, l := range slices.Backward(m.setup.lists()) { // each is put before those that are there
 		tasks = append(tasks, func() (string, error) { return m.list(l) })
 	}
 	return append(tasks, m.accept, m.callback)
 }
 
-// step makes the first change that is needed.
+// step makes the first change that is needed, and says what it is; "" if none
+// is.
 func (m *merger) step() (what string, err error) {
 	for _, task := range m.tasks() {
 		if what, err = task(); what != "" || err != nil {
@@ -95,7 +96,8 @@ func (m *merger) step() (what string, err error) {
 	return what, err
 }
 
-// try looks for what can't be changed, before the first change moves the lines.
+// try finds what can't be changed. It runs before the first change, so that the
+// line in its error is the operator's.
 func (m *merger) try() error {
 	m.dry = true
 	defer func() { m.dry = false }()
@@ -142,7 +144,7 @@ func (m *merger) callback() (string, error) {
 	return "", nil
 }
 
-// list sees to one list below hooks.
+// list makes one change to a list below hooks, if one is needed.
 func (m *merger) list(l list) (string, error) {
 	what := "hooks." + l.event + ": the entry of hux"
 	hooks, err := m.under(m.top(), "hooks")
@@ -198,13 +200,13 @@ func (m *merger) list(l list) (string, error) {
 	return "", nil
 }
 
-// truthy is what Hermes takes for a yes.
+// truthy reports whether Hermes takes a value for a yes.
 func truthy(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(strings.TrimSpace(n.Value)))
 }
 
 // long reports whether a limit on callbacks lets a hook wait for a person: it
-// is switched off, or longer than the hook's own.
+// is 0, which switches it off, or at least CallbackTimeout.
 func long(n *yaml.Node) bool {
 	var seconds float64
 	return n.Decode(&seconds) == nil && n.Tag != "!!str" && n.Tag != "!!null" && (seconds == 0 || seconds >= CallbackTimeout)

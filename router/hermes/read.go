@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parse reads a configuration; its root is a mapping, or nil where it holds
-// nothing. The errors name a line and never show what stands there.
+// parse reads a configuration and gives its root, a mapping; nil if the file
+// holds nothing. The errors name a line and never show what stands there.
 func parse(text string) (*yaml.Node, error) {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return nil, errors.New("it is no text in UTF-8")
@@ -44,7 +44,7 @@ func parse(text string) (*yaml.Node, error) {
 
 var lineOf = regexp.MustCompile(`line (\d+)`)
 
-// unreadable says where a text is no YAML.
+// unreadable says at which line a text is no YAML.
 func unreadable(text string, err error) error {
 	for i, line := range strings.Split(text, "\n") {
 		if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") && strings.TrimSpace(line) != "" {
@@ -57,8 +57,8 @@ func unreadable(text string, err error) error {
 	return errors.New("it is no valid YAML")
 }
 
-// twice looks for a key that stands twice in a mapping. Newer versions of Hermes
-// refuse the whole file for one, and run without hooks.
+// twice finds a key that stands twice in a mapping. Newer versions of Hermes
+// refuse the whole file then, and run without hooks.
 func twice(n *yaml.Node) error {
 	seen := map[string]int{}
 	for i, child := range n.Content {
@@ -75,14 +75,14 @@ func twice(n *yaml.Node) error {
 	return nil
 }
 
-// same reports whether two configurations differ in nothing but what is ours.
+// same reports whether two configurations are the same apart from what is ours.
 func same(before, after string) bool {
 	a, errA := others(before)
 	b, errB := others(after)
 	return errA == nil && errB == nil && (len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b))
 }
 
-// others is what a configuration says besides what is ours.
+// others is a configuration without what is ours.
 func others(text string) (map[string]any, error) {
 	doc := map[string]any{}
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
@@ -108,7 +108,8 @@ func others(text string) (map[string]any, error) {
 	return doc, nil
 }
 
-// prune takes away what holds nothing: for Hermes that is the same as nothing.
+// prune deletes a member that is empty. For Hermes an empty member is the same
+// as none.
 func prune(m map[string]any, key string) {
 	v := reflect.ValueOf(m[key])
 	if m[key] == nil || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0 {

@@ -1,5 +1,6 @@
 // Package hermes puts the hooks of hux into the config.yaml of a Hermes agent.
-// It changes text where it has to and leaves all other bytes as they are.
+// It changes only the text that it has to and leaves all other bytes as they
+// are.
 package hermes
 
 import (
@@ -9,21 +10,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Least is the least version of Hermes that was seen to block a call whose hook
-// can't be started, does not end, ends with status 2 or says what is no JSON.
+// Least is the least version of Hermes that blocks a call whose hook can't be
+// started, does not end, ends with status 2 or writes no JSON.
 const Least = "0.20.1"
 
 // Limits of a call that waits for a person, in seconds. Hermes waits 300 s for a
-// hook at most. Its limit on callbacks, 30 s where none is set, ends a hook too.
+// hook at most. Its limit on callbacks ends a hook too, and is 30 s if not set.
 const (
 	HookTimeout     = 300
 	CallbackTimeout = 310
 )
 
-// SecretVariable is where Hermes finds the secret of its webhooks.
+// SecretVariable is the environment variable in which Hermes finds the secret of
+// its webhooks.
 const SecretVariable = "HUX_HOOK_SECRET"
 
-// Setup is what an agent's hooks are told.
+// Setup is what the hooks of an agent need to know.
 type Setup struct {
 	Program        string // the binary, as the agent starts it
 	URL            string // where hux answers the agent: scheme and host
@@ -40,8 +42,8 @@ func (s Setup) tell() string {
 	return Join(s.Program, "hook", "event", "--url", s.URL, "--credential-file", s.CredentialFile, "--secret-file", s.SecretFile)
 }
 
-// list is a list below hooks: the entry that is to be in it, and which entries
-// of it are ours already.
+// list is a list below hooks in config.yaml: the entry of hux that it is to
+// have, and a test that finds the entries of hux in it.
 type list struct {
 	event string
 	entry []pair
@@ -64,8 +66,8 @@ func (s Setup) lists() []list {
 	}
 }
 
-// Ours reports whether a hook's command is hux hook, and whether it tells
-// rather than asks.
+// Ours reports whether a hook's command is one of hux, and whether it is hux
+// hook event, which reports, and not hux hook, which asks.
 func Ours(command string) (ours, telling bool) {
 	words, ok := Split(command)
 	if !ok || len(words) < 2 || !IsProgram(words[0]) || words[1] != "hook" {
@@ -94,8 +96,8 @@ func reports(entry map[string]any) bool {
 	return entry["name"] == "hux" || strings.Contains(url, "/hux/v1/ingest/hermes/")
 }
 
-// Commands are the commands of our hooks, the one that asks and the one that
-// tells; "" where there is none.
+// Commands are the commands of our hooks in a config.yaml: gate asks, tell
+// reports; "" if there is none.
 func Commands(content []byte) (gate, tell string, err error) {
 	root, err := parse(string(content))
 	if err != nil || root == nil {
@@ -146,12 +148,12 @@ func node(value any, flow bool) *yaml.Node {
 	return n
 }
 
-// special reports what a reader of YAML might want quoted in a text.
+// special reports whether a character may need quotes around its text in YAML.
 func special(r rune) bool {
 	return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
-// entries reports whether a list is one of mappings, which stand a line each.
+// entries reports whether a list is one of mappings.
 func entries(list []any) bool {
 	_, mapping := list[0].([]pair)
 	return mapping

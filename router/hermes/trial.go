@@ -16,14 +16,15 @@ import (
 //go:embed trial.py
 var script string
 
-// What a trial asks our hook: a call of a tool that is none, which it blocks in
-// any case, once it has asked hux about itself or killed itself.
+// A trial asks our hook about a call of a tool that does not exist. The hook
+// asks hux for its capabilities, or kills itself, and blocks the call in any
+// case.
 const (
 	TrialTool   = "hux_check"
 	TrialAnswer = "Not run: this was a trial, and hux has answered."
 )
 
-// Trial is what a Hermes has made of its configuration and of our hooks.
+// Trial says what a Hermes did with its configuration and with our hooks.
 type Trial struct {
 	Version   string             `json:"version"`
 	Failed    []string           `json:"failed"`     // what could not be tried, and why
@@ -36,14 +37,14 @@ type Trial struct {
 	Trials    map[string]Outcome `json:"trials"`     // "asks", "killed", "missing"
 }
 
-// Outcome is what Hermes has made of a hook's end.
+// Outcome says what Hermes did after a hook had ended.
 type Outcome struct {
 	Blocked bool   `json:"blocked"`
 	Said    string `json:"said"`
 }
 
-// Try runs our hooks by the runner of the Hermes that a Python has, as its
-// config.yaml in home says. It runs no tool.
+// Try has Hermes itself run our hooks, as its config.yaml in home says. python
+// is the interpreter that has Hermes. No tool runs.
 func Try(ctx context.Context, python, home, gate, tell string) (*Trial, error) {
 	const mark = "hux-trial:"
 	cmd := exec.CommandContext(ctx, python, "-", gate, tell, mark)
@@ -58,9 +59,9 @@ func Try(ctx context.Context, python, home, gate, tell string) (*Trial, error) {
 	return &t, json.Unmarshal(line, &t)
 }
 
-// Python finds the interpreter of the Hermes that is installed: beside the
-// command hermes, or as that names it, or where its installer puts it. "" is
-// none.
+// Python finds the interpreter of the installed Hermes: the one that the
+// command hermes names, the one beside it, or the one that its installer makes.
+// "" if there is none.
 func Python(home string) string {
 	var candidates []string
 	if command, err := exec.LookPath("hermes"); err == nil {
@@ -86,7 +87,8 @@ func Python(home string) string {
 	return ""
 }
 
-// Older reports whether a version is below another; what is no version is.
+// Older reports whether a version is below another. What is no version counts as
+// older.
 func Older(version, than string) bool {
 	a, b := numbers(version), numbers(than)
 	for i := range b {

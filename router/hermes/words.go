@@ -15,8 +15,8 @@ func Join(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// Split reads a command as a shell and Python's shlex split it into words, but
-// for what a shell would expand. ok is false where a quote has no end.
+// Split splits a command into words as a shell and Python's shlex do. It expands
+// nothing. ok is false if a quote has no end.
 func Split(command string) (words []string, ok bool) {
 	var word strings.Builder
 	inWord, quote, escaped := false, rune(0), false

@@ -14,8 +14,8 @@ import (
 	"bstein.dev/hux/hux"
 )
 
-// upstream stands for whatever runs a run: it counts who asks it to stop, and
-// answers when it is told to.
+// upstream stands for the WebUI: it counts the requests to stop a run, and answers
+// when the test says so.
 type upstream struct {
 	asked, open int
 	answer      chan error

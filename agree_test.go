@@ -248,6 +248,9 @@ func TestTypesHaveTheMembersOfTheirSchemas(t *testing.T) {
 		if err := json.Unmarshal(set.File(name), &s); err != nil {
 			t.Fatal(err)
 		}
+		if types[name] == nil {
+			continue // TestExamplesAndTypesAgreeWithSchemas says so
+		}
 		has := map[string]bool{}
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(types[name])) {
 			if tag := strings.Split(f.Tag.Get("json"), ",")[0]; tag != "" && len(f.Index) <= 2 && (!f.Anonymous) {

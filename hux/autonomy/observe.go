@@ -57,7 +57,7 @@ func (s *Service) spendTime(ch *record.Change, conv *conversation.Conversation, 
 }
 
 func (s *Service) runFinished(ch *record.Change, conv *conversation.Conversation, e *event.Event) error {
-	s.Conversations.Finished(ch, e.ConversationID, e.RunID)
+	s.Conversations.MarkFinished(ch, e.ConversationID, e.RunID)
 	p, err := s.applying(ch, conv, e.RunID, time.Now())
 	if err != nil {
 		return err

@@ -33,8 +33,8 @@ func (s *Service) writeReceipt(ch *record.Change, conv *conversation.Conversatio
 	if err := s.writeStop(ch, conv.ID, st); err != nil {
 		return err
 	}
-	s.Conversations.FinishRun(ch, conv.ID, st.RunID)
-	s.Conversations.EndRun(ch, conv.ID, st.RunID)
+	s.Conversations.ClearActive(ch, conv.ID, st.RunID)
+	s.Conversations.MarkEnded(ch, conv.ID, st.RunID)
 	status := "completed"
 	if outcome == FailedToStop || outcome == Unknown {
 		status = "failed"

@@ -33,13 +33,13 @@ func (s *Service) ClaimRun(ch *record.Change, conversationID, runID string) erro
 	return s.claim(ch, runsBucket, conversationID, runID, "This run belongs to another conversation.")
 }
 
-// StartRun notes that a run is under way in its conversation.
-func (s *Service) StartRun(ch *record.Change, conversationID, runID string) {
+// SetActive notes that a run is under way in its conversation.
+func (s *Service) SetActive(ch *record.Change, conversationID, runID string) {
 	ch.Put(activeBucket, conversationID, []byte(runID))
 }
 
-// FinishRun notes that a run is no longer under way.
-func (s *Service) FinishRun(ch *record.Change, conversationID, runID string) {
+// ClearActive notes that a run is no longer under way.
+func (s *Service) ClearActive(ch *record.Change, conversationID, runID string) {
 	if s.ActiveRun(ch, conversationID) == runID {
 		ch.Delete(activeBucket, conversationID)
 	}
@@ -101,22 +101,22 @@ func Sweep(ctx context.Context, db *store.Lease) error {
 	})
 }
 
-// Finished notes that the agent of a run has told of its end. What it tells
+// MarkFinished notes that the agent of a run has told of its end. What it tells
 // late is taken still, but it may ask nothing any more.
-func (s *Service) Finished(ch *record.Change, conversationID, runID string) {
+func (s *Service) MarkFinished(ch *record.Change, conversationID, runID string) {
 	key := s.nameKey(ch, runsBucket, conversationID, runID)
 	if string(ch.Get(runsBucket, key)) == conversationID { // else it has its receipt, or this was noted
 		ch.Put(runsBucket, key, []byte(conversationID+finishMark))
 	}
 }
 
-// HasFinished reports whether Finished was called for a run.
+// HasFinished reports whether MarkFinished was called for a run.
 func (s *Service) HasFinished(tx store.Reader, conversationID, runID string) bool {
 	return bytes.HasSuffix(tx.Get(runsBucket, s.nameKey(tx, runsBucket, conversationID, runID)), []byte(finishMark))
 }
 
-// EndRun ends a run for good: nothing of it is taken any more.
-func (s *Service) EndRun(ch *record.Change, conversationID, runID string) {
+// MarkEnded ends a run for good: nothing of it is taken any more.
+func (s *Service) MarkEnded(ch *record.Change, conversationID, runID string) {
 	ch.Put(runsBucket, s.nameKey(ch, runsBucket, conversationID, runID), []byte(conversationID+endMark))
 }
 

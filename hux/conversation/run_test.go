@@ -30,11 +30,11 @@ func TestTurnsAndRuns(t *testing.T) {
 			})
 			return run
 		}
-		update(func(ch *record.Change) error { r.service.StartRun(ch, "cnv_1", "stream"); return nil })
+		update(func(ch *record.Change) error { r.service.SetActive(ch, "cnv_1", "stream"); return nil })
 		if run := turn(); run != "stream" || time.Since(at) > time.Millisecond {
 			t.Errorf("the turn is %s since %v", run, at)
 		}
-		update(func(ch *record.Change) error { r.service.FinishRun(ch, "cnv_1", "stream"); return nil })
+		update(func(ch *record.Change) error { r.service.ClearActive(ch, "cnv_1", "stream"); return nil })
 		began := at
 		for _, hours := range []time.Duration{47, 2} {
 			time.Sleep(hours * time.Hour)
@@ -52,21 +52,21 @@ func TestTurnsAndRuns(t *testing.T) {
 			if err := s.ClaimRun(ch, "cnv_1", "run"); err != nil || s.HasFinished(ch, "cnv_1", "run") || s.HasFinished(ch, "cnv_1", "none") {
 				t.Errorf("a run that began: %v", err)
 			}
-			if s.Finished(ch, "cnv_2", "run"); s.HasFinished(ch, "cnv_1", "run") {
+			if s.MarkFinished(ch, "cnv_2", "run"); s.HasFinished(ch, "cnv_1", "run") {
 				t.Error("another conversation ended it")
 			}
 			for range 2 {
-				if s.Finished(ch, "cnv_1", "run"); !s.HasFinished(ch, "cnv_1", "run") || s.RunOf(ch, "cnv_1", "run") != "cnv_1" {
+				if s.MarkFinished(ch, "cnv_1", "run"); !s.HasFinished(ch, "cnv_1", "run") || s.RunOf(ch, "cnv_1", "run") != "cnv_1" {
 					t.Error("a run that has finished is none")
 				}
 			}
 			if s.ClaimRun(ch, "cnv_1", "run") != nil || s.ClaimRun(ch, "cnv_2", "run") == nil {
 				t.Error("it is no longer its conversation's alone")
 			}
-			if s.EndRun(ch, "cnv_1", "run"); s.ClaimRun(ch, "cnv_1", "run") == nil {
+			if s.MarkEnded(ch, "cnv_1", "run"); s.ClaimRun(ch, "cnv_1", "run") == nil {
 				t.Error("it goes on with its receipt")
 			}
-			s.Finished(ch, "cnv_1", "run")
+			s.MarkFinished(ch, "cnv_1", "run")
 			return nil
 		})
 	})

@@ -168,9 +168,9 @@ func (s *Service) follow(ch *record.Change, c *conversation.Conversation, e *eve
 	switch {
 	case e.RunID == "":
 	case e.Kind == "run.started":
-		s.conversations.StartRun(ch, e.ConversationID, e.RunID)
+		s.conversations.SetActive(ch, e.ConversationID, e.RunID)
 	case e.Kind == "run.finished":
-		s.conversations.FinishRun(ch, e.ConversationID, e.RunID)
+		s.conversations.ClearActive(ch, e.ConversationID, e.RunID)
 	}
 	for _, o := range s.observers {
 		if err := o.Observe(ch, c, e); err != nil {

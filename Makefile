@@ -5,6 +5,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 GOLANGCI := v2.15.0
+MODULES := . tests/load
 LINTER := .cache/bin/golangci-lint-$(GOLANGCI)
 
 .PHONY: help lines run build check fmt vet lint types types-generate test test-go test-schemathesis test-browser test-keycloak test-agent test-webui contract-accept fuzz crash load deps clean
@@ -24,10 +25,10 @@ fmt:
 	@out=$$(git ls-files '*.go' | xargs gofmt -l); [ -z "$$out" ] || { echo "gofmt these:"; echo "$$out"; exit 1; }
 
 vet:
-	@go vet ./...
+	@for m in $(MODULES); do go -C $$m vet ./... || exit 1; done
 
 lint: $(LINTER)
-	@$(LINTER) run ./...
+	@for m in $(MODULES); do (cd $$m && $(abspath $(LINTER)) run ./...) || exit 1; done
 
 $(LINTER):
 	@echo "building the linter, once"
@@ -51,6 +52,7 @@ test: deps check test-go test-schemathesis test-browser test-keycloak test-agent
 
 test-go: ## Go tests, the black-box ones included, with the race detector
 	go test -race -count=1 ./...
+	go -C tests/load test -race -count=1 ./...
 
 test-schemathesis: ## generated requests against the OpenAPI document of the running binary
 	@tests/python.sh schemathesis
@@ -87,8 +89,8 @@ CRASHES ?= 200
 crash: ## kill hux in the middle of writing, CRASHES times
 	CRASHES=$(CRASHES) go test -count=1 -timeout 30m -v -run TestKilledWhileWriting ./tests/crash
 
-load: build ## the figures of docs/performance.md
-	go run ./tests/load
+load: build ## the figures of docs/performance.md, such as ARGS="-case append"
+	go -C tests/load run . $(ARGS)
 
 lines: ## how many lines of code there are, by folder
 	@tests/lines.sh

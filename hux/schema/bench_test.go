@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"testing"
 
@@ -98,6 +99,39 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkExample checks the worked example of every record and request beside
+// json.Unmarshal of the same text.
+func BenchmarkExample(b *testing.B) {
+	set := load(b)
+	for _, name := range set.Names() {
+		body, err := fs.ReadFile(contract.Examples, "examples/"+name+".json")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // what the records share is no record
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		for way, read := range map[string]func() error{
+			"json.Unmarshal": func() error { var v any; return json.Unmarshal(body, &v) },
+			"checked": func() error {
+				v, err := schema.Parse(body)
+				if err != nil {
+					return err
+				}
+				return set.Validate(name, v)
+			},
+		} {
+			b.Run(name+"/"+way, func(b *testing.B) {
+				for b.Loop() {
+					if err := read(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
 }
 
 // event is the struct that a request of the kind is put into.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math/big"
 	"slices"
@@ -116,18 +117,43 @@ func alike(a, b any) bool {
 	return a == b
 }
 
-// hostile are bodies that were made to cost much.
+// hostile are bodies that cost a careless reader much, each a member of an
+// event, or all of the body.
 func hostile() map[string]string {
+	with := func(member string) string { return `{"kind":"tool.started","summary":"s",` + member + `}` }
+	full := func(before, unit, after string) string { // as large as a body may be
+		room := schema.MaxBody - len(with(before+after))
+		return with(before + strings.TrimSuffix(strings.Repeat(unit, room/len(unit)), ",") + after)
+	}
+	members := func(n int, name string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, name+",", i)
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
 	return map[string]string{
-		"exponents":     `{"kind":"run.started","summary":"s","causes":[` + strings.Repeat("1e999999,", 200) + `1]}`,
-		"numbers":       `{"kind":"run.started","summary":"s","causes":[` + strings.Repeat("1e308,", 4000) + `1]}`,
-		"open brackets": strings.Repeat("[", 64000),
-		"open braces":   strings.Repeat(`{"":`, 16000),
-		"many items":    `{"kind":"run.started","summary":"s","evidence":[` + strings.Repeat("{},", 8000) + `{}]}`,
-		"many strings":  `{"tags":[` + strings.Repeat(`"a",`, 8000) + `"a"]}`,
-		"one string":    `{"kind":"run.started","summary":"` + strings.Repeat("x", 65000) + `"}`,
-		"escapes":       `{"kind":"run.started","summary":"` + strings.Repeat(`\u0041`, 10000) + `"}`,
-		"same name":     `{` + strings.Repeat(`"a":0,`, 10000) + `"a":0}`,
+		"1e999999":                         with(`"data":{"x":1e999999}`),
+		"1e-999999 a thousand times":       with(`"causes":[` + strings.TrimSuffix(strings.Repeat("1e-999999,", 1000), ",") + `]`),
+		"a number of 65,000 digits":        full(`"data":{"x":`, "9", `}`),
+		"a number of a million digits":     with(`"data":{"x":` + strings.Repeat("9", 1_000_000) + `}`),
+		"an exponent of 65,000 digits":     full(`"data":{"x":1e`, "9", `}`),
+		"nested 10,000 deep, lists":        with(`"data":{"x":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`),
+		"nested 10,000 deep, objects":      with(`"data":` + strings.Repeat(`{"":`, 10_000) + "0" + strings.Repeat("}", 10_000)),
+		"64 KiB of [":                      strings.Repeat("[", schema.MaxBody),
+		"64 KiB of {":                      strings.Repeat("{", schema.MaxBody),
+		"a name twice":                     with(`"data":{"x":1,"x":2}`),
+		"a name twice after 4,000":         with(`"data":{` + members(4000, `"m%d":0`) + `,"m0":1}`),
+		"20,000 members":                   with(`"data":{` + members(20_000, `"%x":0`) + `}`),
+		"4,000 members that nobody knows":  with(members(4000, `"u%d":0`) + `,"status":0`),
+		"4,000 items where 20 are allowed": with(`"causes":[` + members(4000, `%d`) + `]`),
+		"4,000 empty objects as evidence":  with(`"evidence":[` + strings.TrimSuffix(strings.Repeat("{},", 4000), ",") + `]`),
+		"64 KiB of escapes":                full(`"summary_":0,"run_id":"`, `\u0041`, `"`),
+		"64 KiB of surrogate pairs":        full(`"run_id":"`, `\ud83d\ude00`, `"`),
+		"a summary of 64 KiB":              full(`"status":"`, `ä`, `"`),
+		"half a surrogate pair at the end": full(`"run_id":"`, `\n`, `\ud800"`),
+		"not UTF-8 at the end":             full(`"run_id":"`, `x`, "\xff\""),
+		"a body of 16 MiB":                 strings.Repeat(" ", 16<<20),
 	}
 }
 
@@ -149,13 +175,23 @@ func TestHostileBodiesAreRefusedFast(t *testing.T) {
 	}
 }
 
+// BenchmarkHostile gives the bytes and how soon half and 99 of 100 refusals come
+// beside the mean.
 func BenchmarkHostile(b *testing.B) {
-	set := load(b)
-	for name, body := range hostile() {
+	set, bodies := load(b), hostile()
+	for _, name := range slices.Sorted(maps.Keys(bodies)) {
+		body := []byte(bodies[name])
 		b.Run(name, func(b *testing.B) {
+			var took []float64
 			for b.Loop() {
-				_, _ = set.Decode("hux.event.create.v1", []byte(body))
+				begin := time.Now()
+				_, _ = set.Decode("hux.event.create.v1", body)
+				took = append(took, float64(time.Since(begin)))
 			}
+			slices.Sort(took)
+			b.ReportMetric(float64(len(body)), "bytes")
+			b.ReportMetric(took[len(took)/2], "p50-ns")
+			b.ReportMetric(took[len(took)*99/100], "p99-ns")
 		})
 	}
 }

@@ -2,169 +2,132 @@ package main
 
 import (
 	"bufio"
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"net"
-	"slices"
-	"strconv"
-	"sync"
+	"net/http"
+	"strings"
 	"time"
+
+	"github.com/valyala/fasthttp"
+	"golang.org/x/sync/errgroup"
+
+	hux "bstein.dev/hux/hux/client"
 )
 
-// sample is one target under load for a while.
-type sample struct {
-	requests int
-	elapsed  time.Duration
-	p50, p99 time.Duration
-	cpu      time.Duration // of the target's processes
-	ours     time.Duration // the same with driver and upstream
-	foreign  float64       // share of all CPUs that went to others than driver, target and upstream
+// target is a way to the upstream, or a hub of events, that can be measured.
+type target struct {
+	name    string
+	addr    string
+	headers []string // of each request, Host first
+	token   string   // the bearer token among them
+	version string
+	process *process // whose CPU time and memory count as the target's
+	agent   bool     // whether it sends what an agent sends
+	update  string   // of a hub alone: what is published at each post, as a form that lacks the topic
 }
 
-func (s sample) rate() float64 { return float64(s.requests) / s.elapsed.Seconds() }
+// with is the same target for somebody else.
+func (t target) with(name, token string) *target {
+	t.name, t.token = name, token
+	t.headers = []string{t.headers[0], "Authorization: Bearer " + token}
+	return &t
+}
 
-// perRequest is a time of the whole sample shared among its requests, in µs.
-func (s sample) perRequest(d time.Duration) float64 { return micros(d) / float64(s.requests) }
-
-// closedLoop keeps conns connections to addr busy, each with one request at a
-// time, and returns how long each request took that began after warm and
-// ended within d from then on.
-func closedLoop(ctx context.Context, addr string, request []byte, size, conns int, warm, d time.Duration) ([]time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, warm+d+10*time.Second)
-	defer cancel()
-	begin := time.Now().Add(warm)
-	end := begin.Add(d)
-	took := make([][]time.Duration, conns)
-	errs := make([]error, conns)
-	var wg sync.WaitGroup
-	for i := range conns {
-		wg.Go(func() {
-			c, err := dial(ctx, addr)
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			defer c.close()
-			took[i], errs[i] = c.loop(request, size, begin, end)
-		})
+// request is a request as this target wants it.
+func (t *target) request(method, path, body string, headers ...string) []byte {
+	lines := append([]string{method + " " + path + " HTTP/1.1"}, t.headers...)
+	lines = append(append(lines, "User-Agent: hux-load", "Accept: */*"), headers...)
+	if body != "" {
+		lines = append(lines, fmt.Sprintf("Content-Length: %d", len(body)))
 	}
-	wg.Wait()
-	return slices.Concat(took...), errors.Join(errs...)
+	return []byte(strings.Join(lines, "\r\n") + "\r\n\r\n" + body)
 }
 
-// client is one keep-alive connection.
+func (t *target) get(path string) []byte { return t.request(http.MethodGet, path, "") }
+
+// api is the router to a program with the target's token.
+func (t *target) api() *hux.Client {
+	return must(hux.New(hux.Options{BaseURL: "http://" + t.addr, Token: hux.Static(t.token), HTTPClient: apiClient}))
+}
+
+var apiClient = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: time.Minute}
+
+// patience is how long all that is done on a connection may take.
+const patience = 10 * time.Minute
+
+// client is one keep-alive connection. It allocates next to nothing for a
+// request, so that next to nothing of a measurement is its own.
 type client struct {
 	conn net.Conn
 	r    *bufio.Reader
-	stop func() bool
+	resp fasthttp.Response
 }
 
-// dial connects; the connection breaks when ctx ends.
-func dial(ctx context.Context, addr string) (*client, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	return &client{conn: conn, r: bufio.NewReaderSize(conn, 64<<10), stop: stop}, nil
+func dial(addr string) *client {
+	conn := must(net.Dial("tcp", addr))
+	check(conn.SetDeadline(time.Now().Add(patience)))
+	return &client{conn: conn, r: bufio.NewReaderSize(conn, 4<<10)}
 }
 
-func (c *client) close() {
-	c.stop()
-	_ = c.conn.Close()
+func (c *client) close() { _ = c.conn.Close() }
+
+// do sends a request and returns the body of the answer, which must be a
+// success. The body is good until the next one.
+func (c *client) do(request []byte) []byte {
+	must(c.conn.Write(request))
+	return c.answer()
 }
 
-func (c *client) loop(request []byte, size int, begin, end time.Time) ([]time.Duration, error) {
-	took := make([]time.Duration, 0, 1<<14)
-	for now := time.Now(); now.Before(end); {
-		n, err := c.get(request)
-		if err != nil {
-			return took, err
-		}
-		if n != size {
-			return took, fmt.Errorf("an answer has %d bytes instead of %d", n, size)
-		}
-		done := time.Now()
-		if !now.Before(begin) && !done.After(end) {
-			took = append(took, done.Sub(now))
-		}
-		now = done
+func (c *client) answer() []byte {
+	check(c.resp.Read(c.r))
+	if status := c.resp.StatusCode(); status/100 != 2 {
+		check(fmt.Errorf("the answer is %d: %.200s", status, c.resp.Body()))
 	}
-	return took, nil
+	return c.resp.Body()
 }
 
-// get sends a request and reads the answer, which must be a success; it
-// returns the length of the body.
-func (c *client) get(request []byte) (int, error) {
-	if _, err := c.conn.Write(request); err != nil {
-		return 0, err
-	}
-	length, err := c.head()
-	if err != nil {
-		return 0, err
-	}
-	if length >= 0 {
-		return c.r.Discard(length)
-	}
-	total := 0
-	for {
-		n, err := c.chunk()
-		if n == 0 || err != nil {
-			return total, err
-		}
-		total += n
+// open sends a request and reads the head of the answer; its body comes yet.
+func (c *client) open(request []byte) {
+	must(c.conn.Write(request))
+	check(c.resp.Header.Read(c.r))
+	if status := c.resp.StatusCode(); status/100 != 2 {
+		check(fmt.Errorf("the answer is %d", status))
 	}
 }
 
-// head reads the head of an answer; the length is -1 for a chunked body.
-func (c *client) head() (length int, err error) {
-	line, err := c.r.ReadSlice('\n')
-	if err != nil {
-		return 0, err
+// hold opens n connections at a time, does something on each, and gives what
+// closes them.
+func hold(n int, addr string, begin func(i int, c *client)) (end func()) {
+	var held []*client
+	for i := range n {
+		held = append(held, dial(addr))
+		begin(i, held[i])
 	}
-	if !bytes.HasPrefix(line, []byte("HTTP/1.1 2")) {
-		return 0, fmt.Errorf("the answer is %q", bytes.TrimSpace(line))
-	}
-	length = -2
-	for {
-		if line, err = c.r.ReadSlice('\n'); err != nil {
-			return 0, err
-		}
-		if len(line) <= 2 {
-			break
-		}
-		switch name, value, _ := bytes.Cut(line, []byte(":")); {
-		case equalFold(name, "content-length"):
-			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
-				return 0, err
-			}
-		case equalFold(name, "transfer-encoding"):
-			length = -1
+	return func() {
+		for _, c := range held {
+			c.close()
 		}
 	}
-	if length == -2 {
-		return 0, errors.New("an answer says nothing of its length")
-	}
-	return length, nil
 }
 
-// chunk reads one chunk; the last has no bytes.
-func (c *client) chunk() (int, error) {
-	line, err := c.r.ReadSlice('\n')
-	if err != nil {
-		return 0, err
+// share does something n times on so many connections, each one after the other.
+func share(n, connections int, addr string, do func(i int, c *client)) {
+	next := make(chan int, n)
+	for i := range n {
+		next <- i
 	}
-	n, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 16, 31)
-	if err != nil {
-		return 0, err
+	close(next)
+	var g errgroup.Group
+	for range connections {
+		g.Go(func() error {
+			return attempt(func() {
+				c := dial(addr)
+				defer c.close()
+				for i := range next {
+					do(i, c)
+				}
+			})
+		})
 	}
-	_, err = c.r.Discard(int(n) + 2)
-	return int(n), err
-}
-
-func equalFold(b []byte, lower string) bool {
-	return len(b) == len(lower) && bytes.EqualFold(b, []byte(lower))
+	check(g.Wait())
 }

@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"bstein.dev/hux/router/config"
 	"bstein.dev/hux/router/demo/provider"
@@ -27,7 +30,7 @@ func listenUpstream(t testing.TB) string {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = newUpstream().serve(l)
+		_ = newUpstream().Serve(l)
 	}()
 	t.Cleanup(func() {
 		_ = l.Close()
@@ -60,10 +63,13 @@ func TestClient(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			to := &target{addr: test.addr, headers: []string{"Host: " + test.addr}}
-			took, err := closedLoop(t.Context(), to.addr, to.request(test.path), test.size, 2, 0, 50*time.Millisecond)
+			took := newTimes()
+			err := attempt(func() {
+				took, _ = run(t.Context(), 2, reading(to, test.path, test.size).worker, plan{duration: 50 * time.Millisecond})
+			})
 			switch {
-			case test.err == "" && (err != nil || len(took) == 0):
-				t.Errorf("%d requests, error %v", len(took), err)
+			case test.err == "" && (err != nil || took.TotalCount() == 0):
+				t.Errorf("%d requests, error %v", took.TotalCount(), err)
 			case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
 				t.Errorf("error %v does not say %q", err, test.err)
 			}
@@ -73,12 +79,8 @@ func TestClient(t *testing.T) {
 
 func TestStreams(t *testing.T) {
 	up := listenUpstream(t)
-	streams, err := openStreams(t.Context(), &target{addr: up, headers: []string{"Host: " + up}}, 10)
-	if err != nil || len(streams) != 10 {
-		t.Errorf("%d streams, error %v", len(streams), err)
-	}
-	for _, s := range streams {
-		s.close()
+	if err := attempt(func() { openStreams(&target{addr: up, headers: []string{"Host: " + up}}, 10)() }); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -96,12 +98,8 @@ func TestFollower(t *testing.T) {
 		{"reordered", []uint64{1, 3, 2, 4}, faults{reordered: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := &follower{missing: map[uint64]bool{}}
-			for _, seq := range test.seqs {
-				f.count(seq)
-			}
 			var got faults
-			if got.add(f, 4); got != test.want {
+			if got.count(test.seqs, 0, 4); got != test.want {
 				t.Errorf("%v, want %v", got, test.want)
 			}
 		})
@@ -111,37 +109,42 @@ func TestFollower(t *testing.T) {
 // TestAudience posts to followers of a router in this process.
 func TestAudience(t *testing.T) {
 	to := serveHux(t)
-	path, err := conversation(t.Context(), to.bearer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := write(t.Context(), to.bearer, path, 10, 0, 3); err != nil {
-		t.Fatal(err)
-	}
-	a, err := gather(t.Context(), to.bearer, path, 4, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := conversation(to.bearer)
+	write(to.bearer, id, 10, 0, 3)
+	a := gather(to.bearer, id, 4, 5)
 	a.want.Store(5 * (6 + 20))
-	if err := write(t.Context(), to.bearer, path, 20, 0, 4); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.await(t.Context()); err != nil {
-		t.Error(err)
-	}
+	write(to.bearer, id, 20, 0, 4)
+	a.await()
 	if faults := a.dismiss(); faults.lost+faults.doubled+faults.reordered > 0 {
 		t.Errorf("lost, doubled, reordered: %v", faults)
 	}
 }
 
-func TestMedian(t *testing.T) {
+func TestSpread(t *testing.T) {
 	for _, test := range []struct {
-		sorted []float64
-		want   float64
-	}{{[]float64{3}, 3}, {[]float64{1, 3}, 2}, {[]float64{1, 2, 9}, 2}} {
-		if got := median(test.sorted); got != test.want {
-			t.Errorf("median of %v is %v, want %v", test.sorted, got, test.want)
+		sorted       spread
+		median, ends string
+	}{{spread{3}, "3.0", "3.0 to 3.0"}, {spread{1, 2}, "1.5", "1.0 to 2.0"}, {spread{1, 2, 9}, "2.0", "1.0 to 9.0"}} {
+		if test.sorted.median(1) != test.median || test.sorted.ends(1) != test.ends {
+			t.Errorf("%v: %s, %s", test.sorted, test.sorted.median(1), test.sorted.ends(1))
 		}
+	}
+}
+
+// TestRounds keeps the rounds that were disturbed least, and tells which.
+func TestRounds(t *testing.T) {
+	r := &rig{ctx: t.Context(), driver: must(procfs.Self())}
+	r.plan = plan{rounds: 2, attempts: 3, calm: -1}
+	n := 0
+	rows := r.rounds("a test", func() [][]string {
+		n++
+		return [][]string{{fmt.Sprint("round ", n)}}
+	})
+	if n != 3 || len(rows) != 2 || rows[0][0] != "1" || rows[1][0] != "2" || rows[0][1] == rows[1][1] {
+		t.Errorf("%d rounds measured, kept %v", n, rows)
+	}
+	if err := attempt(func() { r.rounds("", func() [][]string { panic(failure{io.EOF}) }) }); !errors.Is(err, io.EOF) {
+		t.Errorf("a round that fails gives %v", err)
 	}
 }
 
@@ -150,11 +153,7 @@ func TestMedian(t *testing.T) {
 // figures that count come from the driver.
 
 func BenchmarkBare(b *testing.B) {
-	to, err := url.Parse("http://" + listenUpstream(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	s := httptest.NewServer(newBare(to))
+	s := httptest.NewServer(newBare(listenUpstream(b)))
 	b.Cleanup(s.Close)
 	addr := strings.TrimPrefix(s.URL, "http://")
 	t := &target{addr: addr, headers: []string{"Host: " + addr}}
@@ -172,41 +171,24 @@ func BenchmarkHux(b *testing.B) {
 // BenchmarkAppend is one event at a time on each of 16 connections.
 func BenchmarkAppend(b *testing.B) {
 	t := serveHux(b).bearer
-	path, err := conversation(b.Context(), t)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := write(b.Context(), t, path, 100, 0, 16); err != nil {
-		b.Fatal(err)
-	}
+	id := conversation(t)
+	write(t, id, 100, 0, 16)
 	b.ReportAllocs()
 	b.ResetTimer()
-	if err := write(b.Context(), t, path, b.N, 0, 16); err != nil {
-		b.Fatal(err)
-	}
+	write(t, id, b.N, 0, 16)
 }
 
 // BenchmarkFanout is an event to 1,000 followers, 16 at a time.
 func BenchmarkFanout(b *testing.B) {
 	t := serveHux(b).bearer
-	path, err := conversation(b.Context(), t)
-	if err != nil {
-		b.Fatal(err)
-	}
-	a, err := gather(b.Context(), t, path, 0, 1000)
-	if err != nil {
-		b.Fatal(err)
-	}
+	id := conversation(t)
+	a := gather(t, id, 0, 1000)
 	defer a.dismiss()
 	b.ReportAllocs()
 	b.ResetTimer()
 	a.expect(b.N)
-	if err := write(b.Context(), t, path, b.N, 0, 16); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := a.await(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	write(t, id, b.N, 0, 16)
+	a.await()
 }
 
 // inProcess is a router in this process, as both targets.
@@ -219,22 +201,23 @@ func serveHux(b testing.TB) inProcess {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := &rig{hux: l.Addr().String(), secret: "secret"}
+	const secret = "secret"
+	addr := l.Addr().String()
 	issuer := httptest.NewUnstartedServer(nil)
-	provider, err := provider.New(provider.Options{
+	signIns, err := provider.New(provider.Options{
 		Issuer:  "http://" + issuer.Listener.Addr().String(),
-		Clients: []provider.Client{{ID: "hux", Secret: r.secret, RedirectURIs: []string{r.site("console") + "/hux/auth/callback"}}},
+		Clients: []provider.Client{{ID: "hux", Secret: secret, RedirectURIs: []string{site("console", addr) + "/hux/auth/callback"}}},
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	issuer.Config.Handler = provider
+	issuer.Config.Handler = signIns
 	issuer.Start()
 	b.Cleanup(issuer.Close)
 	c, _, problems, err := config.Load(config.Source{Defaults: map[string]string{
-		"public_url": r.site("chat"), "console_url": r.site("console"), "data": b.TempDir(), "access_log": "false",
+		"public_url": site("chat", addr), "console_url": site("console", addr), "data": b.TempDir(), "access_log": "false",
 		"key":         "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
-		"oidc_issuer": issuer.URL, "oidc_client_secret": r.secret, "slots": "load=http://" + listenUpstream(b),
+		"oidc_issuer": issuer.URL, "oidc_client_secret": secret, "slots": "load=http://" + listenUpstream(b),
 		"flags": "hux.foundation,hux.activity_timeline", "streams_per_user": "100000", "oidc_bearer_clients": "hux",
 	}})
 	if err != nil || len(problems) > 0 {
@@ -256,40 +239,23 @@ func serveHux(b testing.TB) inProcess {
 			b.Error(err)
 		}
 	})
-	cookie, err := signInSoon(ctx, r.site("chat")+"/")
-	if err != nil {
-		b.Fatal(err)
-	}
-	token, err := provider.Token(person)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return inProcess{
-		session: &target{addr: r.hux, headers: []string{"Host: " + strings.TrimPrefix(r.site("chat"), "http://"), "Cookie: " + cookie}},
-		bearer:  &target{name: huxBearerName, addr: r.hux, headers: []string{"Host: " + r.hux, "Authorization: Bearer " + token}},
-	}
+	hux := target{addr: addr, headers: []string{"Host: " + addr}, process: &process{dir: b.TempDir()}}
+	return inProcess{session: signedIn(hux, "hux, session", site("chat", addr)), bearer: hux.with("hux, bearer token", must(signIns.Token(person)))}
 }
 
 // perRequest measures one request at a time on each of 16 connections.
 func perRequest(b *testing.B, t *target, path string) {
-	request := t.request(path)
+	request := t.get(path)
 	b.ReportAllocs()
-	self := []int{os.Getpid()}
-	before := cpuOf(self)
+	self := must(procfs.Self())
+	before := cpu(self)
 	b.SetParallelism(max(1, 16/runtime.GOMAXPROCS(0)))
 	b.RunParallel(func(pb *testing.PB) {
-		c, err := dial(b.Context(), t.addr)
-		if err != nil {
-			b.Error(err)
-			return
-		}
+		c := dial(t.addr)
 		defer c.close()
 		for pb.Next() {
-			if _, err := c.get(request); err != nil {
-				b.Error(err)
-				return
-			}
+			c.do(request)
 		}
 	})
-	b.ReportMetric(micros(cpuOf(self)-before)/float64(b.N), "cpu-µs/op")
+	b.ReportMetric(float64((cpu(self)-before).Microseconds())/float64(b.N), "cpu-µs/op")
 }

@@ -11,14 +11,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
-	"net/http"
-	"net/url"
+	"maps"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,27 +25,45 @@ import (
 
 // options are the command line.
 type options struct {
-	kind        string
-	hux         string
-	peers       string
-	accessLog   bool
-	connections int
-	streams     int
-	sizes       []int // of writers, followers, agents or hooks that wait; none for those of the case
-	plan        plan
+	kind, hux, peers     string
+	accessLog            bool
+	connections, streams int
+	sizes                []int // of writers, followers, agents or hooks that wait; none for those of the case
+	plan                 plan
 }
 
-// orSizes is the sizes asked for, or those that the case has.
-func (o options) orSizes(usual ...int) []int {
-	if len(o.sizes) > 0 {
-		return o.sizes
-	}
-	return usual
+// cases are what can be measured, with which of the router's flags and in which
+// sizes. The first have no flags, so that the older figures stay comparable.
+var cases = map[string]struct {
+	measure func(*rig)
+	flags   string
+	sizes   []int
+}{
+	"json":      {(*rig).measureJSON, "", nil},
+	"page":      {(*rig).measurePage, "", nil},
+	"streams":   {(*rig).measureStreams, "", nil},
+	"append":    {(*rig).measureAppend, timeline, []int{1, 16, 64}},
+	"fanout":    {(*rig).measureFanout, timeline, []int{1, 100, 1000}},
+	"stalled":   {(*rig).measureStalled, timeline, nil},
+	"replay":    {(*rig).measureReplay, timeline, nil},
+	"followers": {(*rig).measureFollowers, timeline, nil},
+	"tenants":   {(*rig).measureTenants, timeline, nil},
+	"decisions": {(*rig).measureDecisions, autonomy, []int{1, 64}},
+	"polls":     {(*rig).measurePolls, autonomy, []int{1, 100, 1000}},
 }
+
+const (
+	timeline = "hux.foundation,hux.activity_timeline"
+	autonomy = timeline + ",hux.autonomy"
+)
 
 func main() {
+	if len(os.Args) == 4 && parts[os.Args[1]] != nil {
+		servePart(os.Args[1], os.Args[2], os.Args[3])
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx)
+	o := parse()
+	err := attempt(func() { measure(ctx, o) })
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
@@ -55,10 +71,9 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) error {
-	var o options
-	flag.StringVar(&o.kind, "case", "json", "what to measure: json, page, streams; of the event log append, fanout, stalled, replay, followers, tenants; of autonomy decisions, polls; of request bodies validate")
-	flag.StringVar(&o.hux, "hux", "", "the router's binary; empty to build it")
+func parse() (o options) {
+	flag.StringVar(&o.kind, "case", "json", "what to measure: "+strings.Join(slices.Sorted(maps.Keys(cases)), ", "))
+	flag.StringVar(&o.hux, "hux", "../../bin/hux", "the router's binary")
 	flag.StringVar(&o.peers, "peers", os.Getenv("HUX_LOAD_PEERS"), "directories with the programs to compare with, separated by colons; those in PATH are found too; - for none")
 	flag.BoolVar(&o.accessLog, "access-log", false, "let the router log each request")
 	flag.IntVar(&o.connections, "connections", 16, "keep-alive connections, each with one request at a time")
@@ -78,149 +93,26 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&o.plan.warm, "warm", 250*time.Millisecond, "warm-up before each measurement")
 	flag.DurationVar(&o.plan.duration, "duration", time.Second, "length of each measurement")
 	flag.Float64Var(&o.plan.calm, "calm", 0.05, "share of the CPUs that other programs may take in a calm round")
-	part := flag.String("as", "", "")
-	listen := flag.String("listen", "", "")
-	upstreamURL := flag.String("upstream", "", "")
-	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "Usage: go run ./tests/load [-case CASE] [flags]")
-		flag.VisitAll(func(f *flag.Flag) {
-			if f.Usage != "" { // those without are for the driver's own children
-				fmt.Fprintf(os.Stderr, "  -%s (%s): %s\n", f.Name, f.DefValue, f.Usage)
-			}
-		})
-	}
 	flag.Parse()
-	if *part != "" {
-		return serve(*part, *listen, *upstreamURL)
-	}
-	if o.kind == "validate" {
-		printMachine()
-		return measureValidate(o)
-	}
-	return measure(ctx, o)
+	return o
 }
 
-// serve is a part that the driver starts as a process of its own.
-func serve(part, listen, upstreamURL string) error {
-	l, err := net.Listen("tcp", listen)
-	if err != nil {
-		return err
+func measure(ctx context.Context, o options) {
+	c, ok := cases[o.kind]
+	if !ok {
+		check(fmt.Errorf("there is no case %q", o.kind))
 	}
-	if part == "upstream" {
-		return newUpstream().serve(l)
+	o.hux = must(filepath.Abs(o.hux))
+	if len(o.sizes) == 0 {
+		o.sizes = c.sizes
 	}
-	to, err := url.Parse(upstreamURL)
-	if err != nil {
-		return err
-	}
-	server := &http.Server{Handler: newBare(to), ReadHeaderTimeout: 10 * time.Second}
-	return server.Serve(l)
-}
-
-func measure(ctx context.Context, o options) error {
-	r, err := newRig(ctx)
-	if err != nil {
-		return err
-	}
+	check(os.Setenv("PATH", strings.Join([]string{o.peers, os.Getenv("PATH"), "/usr/sbin"}, ":")))
+	r := &rig{options: o, ctx: ctx}
 	defer r.close()
-	version := filepath.Base(o.hux)
-	if o.hux == "" {
-		version = revision()
-		o.hux = filepath.Join(r.dir, "hux")
-		if text, err := exec.CommandContext(ctx, "go", "build", "-o", o.hux, "bstein.dev/hux/router").CombinedOutput(); err != nil {
-			return fmt.Errorf("building the router: %w: %s", err, text)
-		}
-	}
-	if o.hux, err = filepath.Abs(o.hux); err != nil {
-		return err
-	}
-	ofEvents := eventCases[o.kind]
-	if ofEvents == nil {
-		if err := r.addBare(ctx); err != nil {
-			return err
-		}
-	}
-	if err := r.addHux(ctx, o, version); err != nil {
-		return err
-	}
-	printMachine()
-	switch {
-	case ofEvents != nil:
-		r.notes = append(r.notes, "hux is "+version+".")
-		err = ofEvents(r, ctx, o)
-	case o.kind == "json":
-		if o.peers != "-" {
-			for _, p := range peers {
-				if err := r.addPeer(ctx, p, filepath.SplitList(o.peers)); err != nil {
-					return err
-				}
-			}
-		}
-		var subjects []subject
-		for _, t := range r.targets {
-			subjects = append(subjects, subject{t, t.name, jsonPath, jsonSize})
-		}
-		err = r.compare(ctx, o, subjects, bareName)
-	case o.kind == "page":
-		err = r.comparePages(ctx, o)
-	case o.kind == "streams":
-		err = r.measureStreams(ctx, o)
-	default:
-		err = fmt.Errorf("there is no case %q", o.kind)
-	}
+	r.build(c.flags)
+	fmt.Printf("%s, %s, %d CPUs, hux %s\n\n", time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), r.session.version)
+	c.measure(r)
 	for _, note := range r.notes {
-		fmt.Println(note)
+		fmt.Println("\n" + note)
 	}
-	return err
-}
-
-// printMachine says where and when the figures below it were measured.
-func printMachine() {
-	fmt.Printf("%s, %s, %d CPUs (%s), kernel %s\n\n", time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), cpuModel(), kernel())
-}
-
-// comparePages compares one page with and without the bridge. The two have
-// paths of their own, of which the allow-list names only one as a page.
-func (r *rig) comparePages(ctx context.Context, o options) error {
-	const plain = "hux, page as it comes"
-	var subjects []subject
-	for _, t := range r.targets {
-		switch t.name {
-		case huxName:
-			size, err := sizeOf(ctx, t, pagePath)
-			if err != nil {
-				return err
-			}
-			if size <= pageSize {
-				return fmt.Errorf("the page with the bridge has %d bytes: nothing was injected", size)
-			}
-			subjects = append(subjects,
-				subject{t, plain, plainPagePath, pageSize},
-				subject{t, "hux, page with the bridge", pagePath, size})
-		case huxBearerName:
-		default:
-			subjects = append(subjects, subject{t, t.name, plainPagePath, pageSize})
-		}
-	}
-	return r.compare(ctx, o, subjects, plain)
-}
-
-// sizeOf is how long an answer is through t.
-func sizeOf(ctx context.Context, t *target, path string) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	c, err := dial(ctx, t.addr)
-	if err != nil {
-		return 0, err
-	}
-	defer c.close()
-	return c.get(t.request(path))
-}
-
-func kernel() string {
-	text, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		return runtime.GOOS
-	}
-	return strings.TrimSpace(string(text))
 }

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
-	"sync"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"bstein.dev/hux/router/demo/provider"
@@ -17,134 +14,67 @@ const history = 10_000
 
 // measureReplay prints how fast one connection gets what is there already,
 // from the first event and from the middle, and again after a restart.
-func (r *rig) measureReplay(ctx context.Context, o options) error {
-	t := r.bearer()
-	path, err := conversation(ctx, t)
-	if err != nil {
-		return err
-	}
-	if err := write(ctx, t, path, history, 0, 64); err != nil {
-		return err
-	}
-	foreign := disturbance(r.pids()...)
-	rows := [][]string{{"replay", "round", "events", "first event ms", "all ms", "events/s", "lost / doubled / reordered"}}
-	measure := func(label string, after uint64, round int) error {
-		row, err := replay(ctx, t, path, after)
-		if err != nil {
-			return fmt.Errorf("%s: %w", label, err)
-		}
-		rows = append(rows, append([]string{label, strconv.Itoa(round + 1)}, row...))
-		return nil
-	}
-	for n := range o.plan.rounds {
-		if err := errors.Join(measure("from the first", 0, n), measure("from the middle", history/2, n)); err != nil {
-			return err
-		}
-	}
-	others := foreign()
-	if err := r.restart(ctx); err != nil {
-		return err
-	}
-	for n := range o.plan.rounds {
-		if err := measure("after a restart", 0, n); err != nil {
-			return err
-		}
-	}
-	printRows(rows)
-	fmt.Printf("\nOther programs took %.0f %% of the CPUs.\n", 100*others)
-	return nil
+func (r *rig) measureReplay() {
+	id := conversation(r.bearer)
+	write(r.bearer, id, history, 0, 64)
+	rows := r.rounds("replay", func() [][]string {
+		return [][]string{r.replay("from the first", id, 0), r.replay("from the middle", id, history/2)}
+	})
+	hux := r.bearer.process
+	hux.stop()
+	hux.start(r.ctx)
+	signedIn(*r.session, "", site("chat", hux.addr)) // by then it knows its provider again
+	rows = append(rows, r.rounds("replay after a restart", func() [][]string {
+		return [][]string{r.replay("after a restart", id, 0)}
+	})...)
+	printRows("round|replay|events|first event ms|all ms|events/s|lost / doubled / reordered", rows)
 }
 
-func replay(ctx context.Context, t *target, path string, after uint64) ([]string, error) {
+func (r *rig) replay(label, conversation string, after uint64) []string {
 	begin := time.Now()
-	f, err := follow(ctx, t, path, after)
-	if err != nil {
-		return nil, err
-	}
+	f := follow(r.bearer, conversation, after)
 	defer f.c.close()
-	var first time.Duration
-	for f.last < history {
-		if err := f.next(); err != nil {
-			return nil, fmt.Errorf("at event %d: %w", f.last, err)
-		}
-		if first == 0 {
-			first = time.Since(begin)
-		}
-	}
+	f.until(after + 1)
+	first := time.Since(begin)
+	f.until(history)
 	all := time.Since(begin)
 	var sum faults
-	sum.add(f, history)
+	sum.count(f.seqs, after, history)
 	n := history - int(after) //nolint:gosec // small
-	return []string{strconv.Itoa(n), fmt.Sprintf("%.2f", micros(first)/1000), fmt.Sprintf("%.1f", micros(all)/1000),
-		fmt.Sprintf("%.0f", float64(n)/all.Seconds()), sum.String()}, nil
-}
-
-// restart ends the router and starts it again with what it has on disk.
-func (r *rig) restart(ctx context.Context) error {
-	r.router.stop()
-	p, err := r.startHux(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{huxName, huxBearerName} {
-		r.named(name).pids = p.tree()
-	}
-	_, err = signInSoon(ctx, r.site("chat")+"/") // it knows its provider again
-	return err
+	return []string{label, strconv.Itoa(n), fmt.Sprintf("%.2f", first.Seconds()*1000), fmt.Sprintf("%.1f", all.Seconds()*1000),
+		fmt.Sprintf("%.0f", float64(n)/all.Seconds()), sum.String()}
 }
 
 // tenants is how many are measured.
 const tenants = 1000
 
-// measureTenants gives each of many people a conversation with an event, and
-// so each tenant an open database, and prints the router's memory.
-func (r *rig) measureTenants(ctx context.Context, _ options) error {
-	pids := r.bearer().pids
-	before := rss(pids)
-	errs := make([]error, 8)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	begin := time.Now()
-	for i := range errs {
-		wg.Go(func() {
-			for n := next.Add(1); n <= tenants && errs[i] == nil; n = next.Add(1) {
-				errs[i] = r.settle(ctx, fmt.Sprintf("person-%d", n))
-			}
-		})
+// tenantSlots are their slots. Nobody listens there, and nobody has to.
+func tenantSlots() string {
+	var b strings.Builder
+	for n := range tenants {
+		fmt.Fprintf(&b, "- {id: load-%d, url: \"http://127.1.%d.%d:9\"}\n", n, n/250, n%250+1)
 	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	took := time.Since(begin)
-	after := rss(pids)
-	now, err := scrape(ctx, "http://"+r.metrics+"/metrics")
-	if err != nil {
-		return err
-	}
-	printRows([][]string{
-		{"target", "version", "tenants", "RSS before, MiB", "RSS, MiB", "of it files, MiB", "RSS each, KiB", "heap in use, MiB", "made in s"},
-		{"hux", r.bearer().version, strconv.Itoa(tenants), strconv.FormatInt(before>>20, 10), strconv.FormatInt(after>>20, 10),
-			strconv.FormatInt(rssOfFiles(pids)>>20, 10), fmt.Sprintf("%.1f", float64(after-before)/1024/tenants),
-			strconv.FormatInt(now["go_memstats_heap_inuse_bytes"]>>20, 10), fmt.Sprintf("%.1f", took.Seconds())},
-	})
-	return nil
+	return b.String()
 }
 
-// settle makes somebody a tenant with a conversation and an event.
-func (r *rig) settle(ctx context.Context, name string) error {
-	if err := r.provider.AddPerson(provider.Person{Name: name}); err != nil {
-		return err
-	}
-	token, err := r.provider.Token(name)
-	if err != nil {
-		return err
-	}
-	t := *r.bearer()
-	t.headers = []string{t.headers[0], "Authorization: Bearer " + token}
-	path, err := conversation(ctx, &t)
-	if err != nil {
-		return err
-	}
-	return write(ctx, &t, path, 1, 0, 1)
+// measureTenants gives each of many people a conversation with an event, and
+// so each tenant an open database, and prints the router's memory.
+func (r *rig) measureTenants() {
+	hux := r.bearer.process
+	before, _ := rss(hux.tree)
+	begin := time.Now()
+	share(tenants, 8, hux.addr, func(n int, c *client) {
+		name := fmt.Sprintf("person-%d", n)
+		check(r.provider.AddPerson(provider.Person{Name: name}))
+		_ = attempt(func() { signIn(site("chat", hux.addr), name) }) // gives a slot, and ends at its WebUI, which is not there
+		t := r.bearer.with(name, must(r.provider.Token(name)))
+		c.do(t.post(conversation(t), 0))
+	})
+	took := time.Since(begin)
+	after, files := rss(hux.tree)
+	mib := func(bytes int64) string { return strconv.FormatInt(bytes>>20, 10) }
+	printRows("version|tenants|RSS before, MiB|RSS, MiB|of it files, MiB|RSS each, KiB|heap in use, MiB|signed in and made in s", [][]string{
+		{r.bearer.version, strconv.Itoa(tenants), mib(before), mib(after), mib(files), fmt.Sprintf("%.1f", float64(after-before)/1024/tenants),
+			mib(r.metric("go_memstats_heap_inuse_bytes")), fmt.Sprintf("%.1f", took.Seconds())},
+	})
 }

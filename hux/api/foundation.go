@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 
 	"bstein.dev/hux/hux"
 	"bstein.dev/hux/hux/schema"
@@ -25,7 +26,7 @@ type Foundation struct {
 // Routes are its own lines of /hux/v1 before those of the cards, all of which
 // it describes.
 func (f Foundation) Routes(cards []Route) ([]Route, error) {
-	var manifest Manifest
+	var manifest func() Manifest
 	var openAPI json.RawMessage
 	var served map[string]bool
 	flags := []string{"hux.foundation"}
@@ -48,7 +49,7 @@ func (f Foundation) Routes(cards []Route) ([]Route, error) {
 			Method: "GET", Path: "/manifest", Summary: "What the contract consists of",
 			Flags: flags, Anyone: true, Record: "hux.manifest.v1",
 			Handler: func(w http.ResponseWriter, _ *http.Request, c *Call) error {
-				answer := manifest
+				answer := manifest()
 				answer.Provenance = c.Provenance()
 				return JSON(w, http.StatusOK, answer)
 			},
@@ -64,7 +65,8 @@ func (f Foundation) Routes(cards []Route) ([]Route, error) {
 		},
 	}, cards...)
 	served = Served(routes)
-	manifest = f.manifest(routes)
+	at := hux.Now()
+	manifest = sync.OnceValue(func() Manifest { return f.manifest(routes, at) }) // it compiles every schema, which few ask for
 	var err error
 	openAPI, err = OpenAPI(routes, f.Schemas)
 	return routes, err
@@ -121,9 +123,9 @@ type ManifestMode struct {
 	InSwitchyard bool   `json:"in_switchyard"`
 }
 
-func (f Foundation) manifest(routes []Route) Manifest {
+func (f Foundation) manifest(routes []Route, at hux.Time) Manifest {
 	m := Manifest{
-		Schema: "hux.manifest.v1", ContractVersion: hux.ContractVersion, GeneratedAt: hux.Now(),
+		Schema: "hux.manifest.v1", ContractVersion: hux.ContractVersion, GeneratedAt: at,
 		Records: []ManifestRecord{}, Routes: []ManifestRoute{}, ModesCatalog: append([]ManifestMode{}, f.Modes...),
 		Rules: ManifestRules{f.VectorsSHA256},
 	}

@@ -72,7 +72,7 @@ func (s *Set) named(record any) (string, []Fault) {
 	switch {
 	case !there:
 		return "", []Fault{{"/schema", "required", "is missing"}}
-	case s.compiled[name] == nil || name == "defs" || verb != "":
+	case s.files[name] == nil || name == "defs" || verb != "":
 		return "", []Fault{{"/schema", "unknown_schema", "names no record of the contract"}}
 	}
 	return name, nil
@@ -81,7 +81,7 @@ func (s *Set) named(record any) (string, []Fault) {
 // pass gives a record that fits its schema, or what Decode leaves of a body, as
 // JSON.
 func (s *Set) pass(name string, value any) (text []byte, ignored []string, err error) {
-	if _, verb := RecordOf(name); s.compiled[name] == nil || verb == "" {
+	if _, verb := RecordOf(name); s.files[name] == nil || verb == "" {
 		return encode(nil, value), nil, s.fits(name, value)
 	}
 	in, err := s.admit(name, value, 0)

@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -26,23 +27,36 @@ import (
 // Base is where the schemas' identifiers stand: Base + name + ".json".
 const Base = "https://bstein.dev/hux/schemas/"
 
-// Set is the contract's schemas, compiled, with the rules that no schema can
-// say. It is safe for concurrent use.
+// Set is the contract's schemas with the rules that no schema can say. Each is
+// compiled when it is first asked for. It is safe for concurrent use.
 type Set struct {
-	rules    map[string]Rule
-	files    map[string][]byte
-	compiled map[string]*jsonschema.Schema
-	shapes   map[string]*shape
-	checks   map[string]*check
+	rules map[string]Rule
+	files map[string][]byte
+
+	mu       sync.Mutex // guards the following
+	compiler *jsonschema.Compiler
+	schemas  map[string]*compiled
+	shapes   map[*jsonschema.Schema]*shape
+	checks   map[*jsonschema.Schema]*check
 }
 
-// Load compiles the schemas in files, schemas/<name>.json, and takes the rules
-// of some of them, by name. It refuses what JSON Schema would pass over in
+// compiled is a schema that has been asked for.
+type compiled struct {
+	schema *jsonschema.Schema
+	shape  *shape
+	check  *check
+}
+
+// Load reads the schemas in files, schemas/<name>.json, and takes the rules of
+// some of them, by name. It refuses what JSON Schema would pass over in
 // silence: keywords, formats and types that it does not know, identifiers that
 // are not Base + name, and any reference that leaves files.
 func Load(files fs.FS, rules map[string]Rule) (*Set, error) {
-	s := &Set{rules: rules, files: map[string][]byte{}, compiled: map[string]*jsonschema.Schema{}, shapes: map[string]*shape{}, checks: map[string]*check{}}
 	compiler := jsonschema.NewCompiler()
+	s := &Set{
+		rules: rules, files: map[string][]byte{}, compiler: compiler,
+		schemas: map[string]*compiled{}, shapes: map[*jsonschema.Schema]*shape{}, checks: map[*jsonschema.Schema]*check{},
+	}
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
 	compiler.RegisterFormat(&jsonschema.Format{Name: "hux-name", Validate: validName})
@@ -72,18 +86,45 @@ func Load(files fs.FS, rules map[string]Rule) (*Set, error) {
 		}
 		s.files[name] = text
 	}
-	shapes := map[*jsonschema.Schema]*shape{}
-	checks := map[*jsonschema.Schema]*check{}
-	for name := range s.files {
-		compiled, err := compiler.Compile(Base + name + ".json")
-		if err != nil {
-			return nil, err
-		}
-		s.compiled[name] = compiled
-		s.shapes[name] = shapeOf(compiled, shapes)
-		s.checks[name] = checkOf(compiled, checks)
-	}
 	return s, nil
+}
+
+// Compile compiles all schemas. The error is the first that does not.
+func (s *Set) Compile() error {
+	for _, name := range s.Names() {
+		if _, err := s.compile(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compile gives a schema, compiled; nil where there is none of that name.
+func (s *Set) compile(name string) (*compiled, error) {
+	if s.files[name] == nil {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.schemas[name]; c != nil {
+		return c, nil
+	}
+	schema, err := s.compiler.Compile(Base + name + ".json")
+	if err != nil {
+		return nil, err
+	}
+	c := &compiled{schema, shapeOf(schema, s.shapes), checkOf(schema, s.checks)}
+	s.schemas[name] = c
+	return c, nil
+}
+
+// need is compile of a schema that must be there.
+func (s *Set) need(name string) (*compiled, error) {
+	c, err := s.compile(name)
+	if c == nil && err == nil {
+		err = fmt.Errorf("no schema %q", name)
+	}
+	return c, err
 }
 
 // nothing is a loader without files: every schema is given to the compiler
@@ -131,15 +172,15 @@ func (s *Set) broken(name string, text []byte) ([]Fault, error) {
 
 // fits holds a value against the schema alone.
 func (s *Set) fits(name string, value any) error {
-	compiled, ok := s.compiled[name]
-	if !ok {
-		return fmt.Errorf("no schema %q", name)
+	c, err := s.need(name)
+	if err != nil {
+		return err
 	}
-	if s.checks[name].accepts(value) {
+	if c.check.accepts(value) {
 		return nil
 	}
 	var failed *jsonschema.ValidationError
-	if err := compiled.Validate(value); err == nil {
+	if err := c.schema.Validate(value); err == nil {
 		return nil
 	} else if !errors.As(err, &failed) {
 		return err
@@ -166,8 +207,8 @@ type Request struct {
 // as the record's own schema says by readOnly, are refused. The error is a
 // *hux.Error: invalid_json, too_large, read_only_field or that of Refused.
 func (s *Set) Decode(name string, body []byte) (*Request, error) {
-	if _, ok := s.compiled[name]; !ok {
-		return nil, fmt.Errorf("no schema %q", name)
+	if _, err := s.need(name); err != nil {
+		return nil, err
 	}
 	value, _, err := parse(body, ofBody(name))
 	if err != nil {
@@ -183,8 +224,20 @@ func (s *Set) Decode(name string, body []byte) (*Request, error) {
 // admit is Decode of a body of that many bytes that was parsed, without the rule.
 func (s *Set) admit(name string, value any, size int) (*Request, error) {
 	sieve := sieve{}
-	record, _ := RecordOf(name)
-	sieve.sift(value, s.shapes[name], s.shapes[record], nil)
+	own, err := s.need(name)
+	if err != nil {
+		return nil, err
+	}
+	of, _ := RecordOf(name)
+	record, err := s.compile(of)
+	if err != nil {
+		return nil, err
+	}
+	var whole *shape // of the record that the body makes, if it makes one
+	if record != nil {
+		whole = record.shape
+	}
+	sieve.sift(value, own.shape, whole, nil)
 	if len(sieve.readOnly) > 0 {
 		return nil, refusal(hux.ReadOnlyField, "The body sets what only the server may.", sieve.readOnly)
 	}
@@ -192,7 +245,7 @@ func (s *Set) admit(name string, value any, size int) (*Request, error) {
 		return nil, refusal(hux.SchemaInvalid, "The body breaks a rule; errors says which and where.", sieve.tooLong)
 	}
 	if err := s.fits(name, value); err != nil {
-		return nil, s.asReadOnly(record, value, err)
+		return nil, asReadOnly(record, value, err)
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -223,27 +276,26 @@ func RecordOf(name string) (record, verb string) {
 // Mutable reports whether records of a schema change: they have revisions, and
 // so ETags.
 func (s *Set) Mutable(name string) bool {
-	shape := s.shapes[name]
-	return shape != nil && shape.members["revision"] != nil
+	c, err := s.compile(name)
+	return err == nil && c != nil && c.shape.members["revision"] != nil
 }
 
 // asReadOnly turns a refused enum into read_only_field where the record allows
 // the value: then it is one that the server alone may set.
-func (s *Set) asReadOnly(record string, value any, err error) error {
+func asReadOnly(record *compiled, value any, err error) error {
 	var refused *hux.Error
 	if !errors.As(err, &refused) {
 		return err
 	}
 	list, _ := refused.Members["errors"].([]Fault)
 	object, _ := value.(map[string]any)
-	compiled := s.compiled[record]
-	if compiled == nil {
+	if record == nil {
 		return err
 	}
 	var own []Fault
 	for _, f := range list {
 		member := strings.TrimPrefix(f.Pointer, "/")
-		if property, v := compiled.Properties[member], object[member]; f.Code == "enum" && property != nil && property.Validate(v) == nil {
+		if property, v := record.schema.Properties[member], object[member]; f.Code == "enum" && property != nil && property.Validate(v) == nil {
 			own = append(own, readOnly(f.Pointer))
 		}
 	}

@@ -262,6 +262,31 @@ func TestIndexesAreBuilt(t *testing.T) {
 	}
 }
 
+// A record that can't be read keeps no file from getting its indexes.
+func TestIndexesAreBuiltBesideDamage(t *testing.T) {
+	dir := t.TempDir()
+	first := rigIn(t, dir)
+	var damaged string
+	if err := first.change(func(ch *record.Change) error {
+		for range 3 {
+			l, err := first.create(ch)
+			if err != nil {
+				return err
+			}
+			damaged = l.ID
+		}
+		ch.Put("hux.lamp.v1", damaged, []byte(`{"id":`))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.pool.Close()
+	second := rigIn(t, dir, byState(1))
+	if ids, _ := second.list(t, "200", "off"); len(ids) != 2 || slices.Contains(ids, damaged) {
+		t.Errorf("the list has %v", ids)
+	}
+}
+
 // Of ids and outcomes of several there are as many in a replay, in their order.
 func TestSeveralOutcomes(t *testing.T) {
 	r := newRig(t)

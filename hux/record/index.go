@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 
 	"bstein.dev/hux/hux"
@@ -129,14 +130,13 @@ func (c *Collection[T]) buildMore(tx *store.Tx) (done bool, err error) {
 	if !b.Dropping {
 		var rows []string
 		seen := 0
-		var unread error
 		err := tx.Scan(c.spec.Name, "", b.After, func(id string, value []byte) bool {
 			if id == b.After {
 				return true
 			}
-			var r *T
-			if r, unread = c.decode(id, value); unread != nil {
-				return false
+			r, err := c.decode(id, value)
+			if err != nil { // it is found by its id alone, and whoever reads it is told; the others go on
+				slog.Error("a record can't be read, and stands in no index", "cause", err)
 			}
 			for row := range c.rows(r) {
 				rows = append(rows, row)
@@ -145,9 +145,6 @@ func (c *Collection[T]) buildMore(tx *store.Tx) (done bool, err error) {
 			seen++
 			return seen < mostBuilt
 		})
-		if unread != nil {
-			return false, unread
-		}
 		for _, row := range rows {
 			if err == nil {
 				err = tx.Put(c.indexBucket(), row, []byte{})
